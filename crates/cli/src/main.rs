@@ -109,7 +109,7 @@ fn command(words: &[std::ffi::OsString]) -> Result<Exit, Fault> {
     let environment = environment();
     match line.command {
         Command::Sessions { action } => sessions::run(&action, &environment),
-        Command::Config { key, place } => config::show(key.as_deref(), place, environment),
+        Command::Config { key, place } => config::print(key.as_deref(), place, environment),
         Command::Sandbox { action } => sandbox::run(action, environment),
         Command::Permissions { action } => permissions::run(action, environment),
         Command::Hooks { action } => hooks::run(action, environment),

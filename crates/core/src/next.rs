@@ -105,7 +105,7 @@ pub enum Step {
     /// Say this to the model inside the turn.
     Notice(&'static str),
     /// Tell the model how these background tasks ended.
-    TellTasks(Vec<String>),
+    AppendTaskNotices(Vec<String>),
     /// Replace older messages by a summary.
     Compact,
     /// Ask the model.
@@ -288,7 +288,7 @@ fn full(state: &State, limits: &Limits) -> Option<Step> {
 /// After a summary rather than before it: the notice would be summarised away.
 fn untold(state: &State) -> Option<Step> {
     let ids: Vec<String> = state.untold_tasks().map(|task| task.start.task_id.clone()).collect();
-    (!ids.is_empty()).then_some(Step::TellTasks(ids))
+    (!ids.is_empty()).then_some(Step::AppendTaskNotices(ids))
 }
 
 /// The record of a turn's end.

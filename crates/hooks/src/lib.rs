@@ -7,11 +7,11 @@ mod firing;
 mod outlet;
 mod watching;
 
+pub use answers::event_fields::{ElicitationWord, EventFields};
 pub use answers::join::Joined;
-pub use answers::more::{ElicitationWord, More};
 pub use answers::ruling::{failure_of, may_be_answered_by_hook, with_failure, with_hooks};
+pub use firing::background::{BackgroundAnswer, Remembered};
 pub use firing::judge::{Judge, JudgeError, JudgeTask};
-pub use firing::late::{Late, Remembered};
 pub use firing::run::{Fired, Firing, Occasion};
 pub use firing::set::{HookServices, Hooks, PostJson};
 pub use outlet::{HookOutlet, RunReport};

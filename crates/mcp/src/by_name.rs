@@ -49,7 +49,7 @@ impl ByName {
         // Servers must not keep themselves alive through what listens to them.
         let (told, stale) = (Arc::downgrade(&watched), Arc::downgrade(&prompts));
         servers.listen_to_events(Arc::new(move |server, event| match event {
-            PeerEvent::ResourceUpdated(uri) => drop(told.upgrade().map(|told| told.tell(server, uri))),
+            PeerEvent::ResourceUpdated(uri) => drop(told.upgrade().map(|told| told.report(server, uri))),
             PeerEvent::PromptsChanged => drop(stale.upgrade().map(|stale| stale.forget(server))),
             PeerEvent::ToolsChanged
             | PeerEvent::ResourcesChanged

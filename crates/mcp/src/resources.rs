@@ -38,7 +38,7 @@ pub(crate) struct Watched {
 
 impl Watched {
     /// A server says that a resource has changed. Without a subscription to it the change is ignored.
-    pub(crate) fn tell(&self, server: &str, uri: &str) {
+    pub(crate) fn report(&self, server: &str, uri: &str) {
         let key = (server.to_owned(), uri.to_owned());
         if self.subscribed.lock().unwrap_or_else(PoisonError::into_inner).contains(&key) {
             self.changed.lock().unwrap_or_else(PoisonError::into_inner).insert(key);
@@ -288,12 +288,12 @@ mod tests {
     #[test]
     fn what_has_changed_is_told_once_and_only_when_it_was_read() {
         let watched = Watched::default();
-        watched.tell("kb", "x://never-read");
+        watched.report("kb", "x://never-read");
         assert_eq!(watched.take(None), None);
         assert!(watched.subscribe("kb", "x://a") && watched.subscribe("kb", "x://b"));
         assert!(!watched.subscribe("kb", "x://a"), "one subscription is enough");
-        watched.tell("kb", "x://a");
-        watched.tell("kb", "x://b");
+        watched.report("kb", "x://a");
+        watched.report("kb", "x://b");
         let told = watched.take(Some(("kb", "x://b")));
         assert_eq!(told.as_deref(), Some("Changed since you read it: x://a of kb."));
         assert_eq!(watched.take(None), None);

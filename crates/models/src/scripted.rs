@@ -20,7 +20,7 @@ use crate::failure::{AttemptFailure, excerpt, failure};
 use crate::offline::{estimate_usage, summary};
 use crate::settings::Price;
 use crate::settings::catalog::Entry;
-use crate::wires::partial::tell_whole;
+use crate::wires::partial::emit_whole;
 use crate::wires::reply::{Decoded, Sink};
 use crate::wires::stop_reason;
 
@@ -238,7 +238,7 @@ impl Scripted {
             note: None,
         };
         if request.partial {
-            tell_whole(sink.clone(), &decoded, reply.chunks.unwrap_or(4));
+            emit_whole(sink.clone(), &decoded, reply.chunks.unwrap_or(4));
         }
         Ok(decoded)
     }

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use qoder_core::ports::Access;
 use qoder_policy::shell::read;
 use qoder_policy::{Confinement, Policy, Question, Rule, RuleSet, Workspace, decide};
-use qoder_runtime::permissions::LocalFiles;
+use qoder_runtime::permission_check::LocalFiles;
 use qoder_types::{Behavior, PermissionMode, RuleOrigin, RuleSource};
 use serde_json::json;
 

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use futures::future::BoxFuture;
 use serde_json::Value;
 
-use crate::elicitations::Elicitations;
+pub use crate::elicitations::Elicitations;
 use crate::mcp::questions::{Elicitation, ElicitationAnswer, OAuthAnswer, OAuthQuestion};
 use crate::mcp::remote::ConnectionPool;
 use crate::mcp::{McpPeer, RefusedServer};

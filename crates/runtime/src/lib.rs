@@ -1,21 +1,24 @@
-//! Sessions and what drives them. A front opens a session from [`sessions::Sessions`] and holds a handle; everything else here
-//! is what the session is made of.
+//! Sessions and what drives them. A front opens a session from [`sessions::Sessions`] and holds a handle; `setup` and
+//! `callbacks` are what it opens one with. What else is public serves the subcommands of `qodercli`; `cargo xtask check` has
+//! the list of what each front may use.
 
-pub mod agents;
+mod agents;
 pub mod callbacks;
 pub mod checkpoints;
 mod driver;
-pub mod elicitations;
-pub mod engine;
+mod elicitations;
+mod engine;
 pub mod error;
 pub mod events;
-pub mod model_policy;
+mod model_policy;
 pub mod permission_check;
-pub mod permissions;
+mod permissions;
 pub mod session;
 pub mod sessions;
 pub mod setup;
-pub mod tools;
+mod tools;
+
+pub use engine::interrupt::{Cancelled, Interrupt};
 
 /// Version of the program, as sessions record it.
 pub use qoder_store::VERSION;

@@ -13,7 +13,7 @@ use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
 use crate::agents;
-use crate::permissions::LocalFiles;
+pub use crate::permissions::LocalFiles;
 use crate::tools::config;
 use crate::tools::skill;
 

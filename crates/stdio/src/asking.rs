@@ -89,7 +89,7 @@ impl AskingSink {
                 Err(_) if !channel.is_open() => std::future::pending().await,
                 Err(problem) => (Answer::denial(problem), Vec::new()),
             };
-            problems.iter().for_each(|problem| console.tell(&format!("warning: {problem}")));
+            problems.iter().for_each(|problem| console.print_note(&format!("warning: {problem}")));
             let answer =
                 restored(answer, &shown).unwrap_or_else(|changed| Answer::denial(changed.to_string()));
             Some(answer.keep_original(&question.input))
@@ -102,7 +102,7 @@ impl AskingSink {
         let console = Arc::clone(&self.console);
         async move {
             let (answer, problems) = asked?.await?;
-            problems.iter().for_each(|problem| console.tell(&format!("warning: {problem}")));
+            problems.iter().for_each(|problem| console.print_note(&format!("warning: {problem}")));
             Some(answer)
         }
         .boxed()

@@ -11,7 +11,7 @@ pub trait Console: Send + Sync {
     fn write_line(&self, line: &mut Vec<u8>) -> std::io::Result<()>;
 
     /// Prints lines for people on stderr. When stderr is closed no one is left to read them.
-    fn tell(&self, text: &str);
+    fn print_note(&self, text: &str);
 }
 
 /// The line for people that a model call is tried again, for the first retry: what follows may take minutes of silence.

@@ -171,7 +171,7 @@ impl Conversation {
             first: FirstPrompt::FromHost,
             sink: self.sink.unwrap_or_else(|| Arc::clone(asking) as Arc<dyn Sink>),
             mirror: self.mirrors.then(|| mirror(output, console)),
-            report: Arc::new(move |text| report.tell(text)),
+            report: Arc::new(move |text| report.print_note(text)),
         })
     }
 

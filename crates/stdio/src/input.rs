@@ -3,7 +3,7 @@
 
 use std::io::{BufRead, Read};
 
-use qoder_runtime::session::new_id;
+use qoder_runtime::sessions::new_id;
 use qoder_types::record::InputAdmitted;
 use qoder_types::{Message, MessageContent, Role};
 use serde::Deserialize;

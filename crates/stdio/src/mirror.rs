@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use qoder_runtime::session::Mirror;
+use qoder_runtime::sessions::Mirror;
 use serde::Serialize;
 use serde_json::Value;
 
@@ -23,7 +23,7 @@ pub(crate) fn mirror(output: &Arc<JsonLines>, console: &Arc<dyn Console>) -> Mir
             // Without an entry the ones before it would be lost to a reader that follows the chain.
             let short = output.bounded(line.clone());
             let outcome = if send(&short).is_ok() { "cut" } else { "not repeated" };
-            console.tell(&format!("warning: a line of the session's log was {outcome}: {error}"));
+            console.print_note(&format!("warning: a line of the session's log was {outcome}: {error}"));
         }
     })
 }

@@ -56,7 +56,7 @@ impl Reader {
             }
             Line::Bad(problem) => {
                 self.refused.store(true, Ordering::Relaxed);
-                self.program.tell(&format!("warning: {problem}"));
+                self.program.print_note(&format!("warning: {problem}"));
             }
         }
     }

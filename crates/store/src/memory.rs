@@ -23,11 +23,11 @@ use crate::port::{OpenSession, SessionKey, SessionStore, StoredSession, Take};
 
 /// Sessions in memory. A clone has the same sessions.
 #[derive(Debug, Clone, Default)]
-pub struct MemorySessions(Arc<Mutex<BTreeMap<SessionKey, Kept>>>);
+pub struct MemorySessions(Arc<Mutex<BTreeMap<SessionKey, MemorySession>>>);
 
 /// One session.
 #[derive(Debug)]
-struct Kept {
+struct MemorySession {
     lines: Vec<Line>,
     modified: SystemTime,
     title: Option<String>,
@@ -48,7 +48,7 @@ struct Waiting {
     taken_by: u64,
 }
 
-impl Default for Kept {
+impl Default for MemorySession {
     fn default() -> Self {
         Self {
             lines: Vec::new(),
@@ -65,7 +65,7 @@ impl Default for Kept {
     }
 }
 
-impl Kept {
+impl MemorySession {
     fn holder(&self) -> Option<Holder> {
         let (alive, since) = self.held.as_ref()?;
         (alive.strong_count() > 0).then(|| Holder { pid: Some(std::process::id()), since: Some(*since) })
@@ -92,11 +92,11 @@ impl Kept {
 }
 
 impl MemorySessions {
-    fn all(&self) -> MutexGuard<'_, BTreeMap<SessionKey, Kept>> {
+    fn all(&self) -> MutexGuard<'_, BTreeMap<SessionKey, MemorySession>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn with<T>(&self, key: &SessionKey, act: impl FnOnce(&mut Kept) -> T) -> Result<T, StoreError> {
+    fn with<T>(&self, key: &SessionKey, act: impl FnOnce(&mut MemorySession) -> T) -> Result<T, StoreError> {
         self.all().get_mut(key).map(act).ok_or_else(|| missing(key))
     }
 
@@ -161,7 +161,7 @@ impl SessionStore for MemorySessions {
 
     fn holder(&self, key: &SessionKey) -> Result<Option<Holder>, StoreError> {
         Self::check(key)?;
-        Ok(self.all().get(key).and_then(Kept::holder))
+        Ok(self.all().get(key).and_then(MemorySession::holder))
     }
 
     fn leave(&self, key: &SessionKey, entry: &InboxEntry) -> Result<Ticket, InboxError> {
@@ -320,7 +320,8 @@ impl SessionInbox for MemoryInbox {
         let (sessions, key, lease) = (self.sessions.clone(), self.key.clone(), self.lease);
         let arrival = Arc::clone(&self.arrival);
         async move {
-            let waits = |kept: &mut Kept| kept.entries.iter().any(|waiting| waiting.taken_by < lease);
+            let waits =
+                |kept: &mut MemorySession| kept.entries.iter().any(|waiting| waiting.taken_by < lease);
             if !sessions.with(&key, waits).unwrap_or(false) {
                 arrival.notified().await;
             }

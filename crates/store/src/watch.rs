@@ -154,6 +154,11 @@ mod kernel {
                 let mut waiting = self.waiting();
                 if what.contains(ReadFlags::QUEUE_OVERFLOW) {
                     waiting.values().for_each(|them| wake(them));
+                } else if what.contains(ReadFlags::MOVE_SELF) {
+                    // What is at the path now is another file or folder.
+                    waiting.remove(&watch).iter().for_each(|them| wake(them));
+                    // The kernel has none for what was removed meanwhile.
+                    let _ = remove_watch(&self.events, watch);
                 } else if what.contains(ReadFlags::IGNORED) {
                     waiting.remove(&watch).iter().for_each(|them| wake(them));
                 } else if let Some(them) = waiting.get(&watch) {

@@ -1,5 +1,5 @@
-//! The house rules that a machine can judge: which crate and which module may use which, how long files and functions
-//! and how full folders may be, what public functions return, and which words and phrases must not appear.
+//! The house rules that a machine can judge: which crate and which module may use which, what fronts see, how long files
+//! and functions and how full folders may be, what public functions return, and which words and phrases must not appear.
 
 mod edges;
 mod folders;
@@ -12,6 +12,8 @@ mod phrases;
 mod scanner;
 mod signatures;
 mod sources;
+mod vague_names;
+mod views;
 mod walks;
 
 use std::path::Path;
@@ -34,6 +36,8 @@ pub(crate) fn verdicts(root: &Path) -> Result<Vec<Verdict>> {
     verdicts.extend(sources::judge(root, &sources)?);
     verdicts.push(glossary::judge(root)?);
     verdicts.push(walks::judge(root)?);
+    verdicts.push(views::judge(&sources));
+    verdicts.push(vague_names::judge(&sources));
     verdicts.extend(counted(root, &sources)?.iter().map(|rule| known::compare(rule, known::KNOWN)));
     Ok(verdicts)
 }

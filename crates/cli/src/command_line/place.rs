@@ -8,7 +8,7 @@ use qoder_runtime::setup::{Options, Setup};
 
 use crate::exit::Fault;
 use crate::keys;
-use crate::screen::{hide_secrets, tell};
+use crate::screen::{hide_secrets, print_note};
 
 /// Where to look, for commands that list what is in force.
 #[derive(Debug, Args)]
@@ -39,12 +39,12 @@ impl PlaceArguments {
         let cwd = cwd.unwrap_or_default();
         let mut options = options;
         if let Some(warning) = keys::add_to(&mut options.environment) {
-            tell(&format!("warning: {warning}"));
+            print_note(&format!("warning: {warning}"));
         }
         let setup = Setup::prepare(Options { cwd, settings, trust, ..options })?;
         hide_secrets(&setup);
         for warning in &setup.warnings {
-            tell(&format!("warning: {warning}"));
+            print_note(&format!("warning: {warning}"));
         }
         Ok(setup)
     }

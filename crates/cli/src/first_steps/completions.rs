@@ -21,7 +21,7 @@ fn whole() -> Command {
 pub fn print_completions(shell: Shell) -> Result<Exit, Fault> {
     let mut text = Vec::new();
     clap_complete::generate(shell, &mut whole(), "qodercli", &mut text);
-    screen::say(String::from_utf8_lossy(&text).trim_end())?;
+    screen::print_line(String::from_utf8_lossy(&text).trim_end())?;
     Ok(Exit::Success)
 }
 
@@ -30,6 +30,6 @@ pub fn print_man_page() -> Result<Exit, Fault> {
     let mut text = Vec::new();
     let page = clap_mangen::Man::new(whole());
     page.render(&mut text).map_err(|error| Fault::output(&error))?;
-    screen::say(String::from_utf8_lossy(&text).trim_end())?;
+    screen::print_line(String::from_utf8_lossy(&text).trim_end())?;
     Ok(Exit::Success)
 }

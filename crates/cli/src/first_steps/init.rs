@@ -31,8 +31,10 @@ const KNOWN: &[(&str, &[&str])] = &[
 pub fn run(folder: Option<&PathBuf>) -> Result<Exit, Fault> {
     let folder = crate::command_line::place::current_directory(folder)?;
     let path = write_draft(&folder)?;
-    screen::say_row(&format!("wrote {}", path.display()))?;
-    screen::tell("Fill in what only people know; `qodercli trust` makes the file count in this folder.");
+    screen::print_row(&format!("wrote {}", path.display()))?;
+    screen::print_note(
+        "Fill in what only people know; `qodercli trust` makes the file count in this folder.",
+    );
     Ok(Exit::Success)
 }
 

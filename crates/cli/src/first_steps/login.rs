@@ -21,7 +21,7 @@ pub fn store(provider: &str, environment: BTreeMap<String, String>) -> Result<Ex
     let variable = keys::variable(provider, named).map_err(|error| fault(&error))?;
     let key = if screen::stdin_is_terminal() { screen::typed_secret("key: ")? } else { piped()? };
     let place = keys::store(&root, &variable, &key).map_err(|error| fault(&error))?;
-    screen::tell(&format!(
+    screen::print_note(&format!(
         "stored the key for {provider} in {place}; {variable} in the environment counts before it"
     ));
     Ok(Exit::Success)
@@ -30,7 +30,7 @@ pub fn store(provider: &str, environment: BTreeMap<String, String>) -> Result<Ex
 /// Removes all stored keys.
 pub fn remove(environment: &BTreeMap<String, String>) -> Result<Exit, Fault> {
     let count = keys::remove_all(&home::config_root(environment)).map_err(|error| fault(&error))?;
-    screen::tell(&format!("removed {count} stored keys"));
+    screen::print_note(&format!("removed {count} stored keys"));
     Ok(Exit::Success)
 }
 

@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 
 use crate::exit::{Exit, Fault};
 use crate::run::agents_flag::of_flag;
-use crate::screen::{say, say_json, tell};
+use crate::screen::{print_json, print_line, print_note};
 
 /// What to do with agents.
 #[derive(Debug, Subcommand)]
@@ -34,7 +34,7 @@ const LONGEST: usize = 100;
 
 pub fn tell_all(problems: &[Problem]) {
     for problem in problems {
-        tell(&format!("warning: {problem}"));
+        print_note(&format!("warning: {problem}"));
     }
 }
 
@@ -45,10 +45,10 @@ pub fn run(action: AgentsAction, environment: BTreeMap<String, String>) -> Resul
     let setup = place.prepare(environment)?;
     let loaded = setup.extensions(own)?;
     if json {
-        say_json(&as_json(&loaded))?;
+        print_json(&as_json(&loaded))?;
     } else {
         tell_all(&loaded.problems);
-        say(as_text(&loaded).trim_end())?;
+        print_line(as_text(&loaded).trim_end())?;
     }
     Ok(Exit::Success)
 }

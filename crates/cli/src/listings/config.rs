@@ -16,7 +16,7 @@ use crate::listings::hooks;
 use crate::screen;
 
 /// Shows effective settings with their origin.
-pub fn show(
+pub fn print(
     key: Option<&str>,
     at: PlaceArguments,
     environment: BTreeMap<String, String>,
@@ -44,16 +44,16 @@ pub fn show(
                 row
             })
             .collect();
-        screen::say_json(&Value::Array(list))?;
+        screen::print_json(&Value::Array(list))?;
         return Ok(Exit::Success);
     }
     if key.is_none() {
-        screen::say_row(&format!("folder: {} ({})", setup.cwd.display(), trust_text(&setup)))?;
-        screen::say_row(&format!("config: {}", setup.config.config_root.display()))?;
+        screen::print_row(&format!("folder: {} ({})", setup.cwd.display(), trust_text(&setup)))?;
+        screen::print_row(&format!("config: {}", setup.config.config_root.display()))?;
     }
     for (key, value, origin) in rows {
         let note = note(&key, &origin).map(|note| format!("  ({note})")).unwrap_or_default();
-        screen::say_row(&format!("{key} = {value}  [{origin}]{note}"))?;
+        screen::print_row(&format!("{key} = {value}  [{origin}]{note}"))?;
     }
     Ok(Exit::Success)
 }
@@ -183,32 +183,32 @@ pub fn trust(folder: Option<&PathBuf>, environment: &BTreeMap<String, String>) -
         }
         added => added.map_err(SessionError::from)?,
     };
-    screen::say_row(&format!("trusted: {}", trusted.display()))?;
+    screen::print_row(&format!("trusted: {}", trusted.display()))?;
     let (found, problems) = qoder_config::hooks::hooks_of_folder(&trusted);
     hooks::tell_problems(&problems);
     if !found.is_empty() {
-        screen::say("its hooks run as they are now; when they change, trust it again:")?;
+        screen::print_line("its hooks run as they are now; when they change, trust it again:")?;
     }
     for hook in &found {
-        screen::say(&hooks::line(hook))?;
+        screen::print_line(&hooks::line(hook))?;
     }
     let scripts = qoder_config::hooks::script_digests_of_folder(&trusted);
     if !scripts.is_empty() {
-        screen::say(
+        screen::print_line(
             "the scripts that they run, as they are now; one that changes is not run until you trust it again:",
         )?;
     }
     for script in scripts.keys() {
-        screen::say_row(&format!("  {script}"))?;
+        screen::print_row(&format!("  {script}"))?;
     }
     let unbound = qoder_config::hooks::unbound_parts_of_folder(&trusted);
     if !found.is_empty() {
-        screen::say(
+        screen::print_line(
             "not bound: what these programs load by themselves, other than scripts of this folder that they name",
         )?;
     }
     for part in unbound {
-        screen::say_row(&format!(
+        screen::print_row(&format!(
             "  {part} (known only when the hook runs, so a change of any script in the folder counts)"
         ))?;
     }

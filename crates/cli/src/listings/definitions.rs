@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 
 use super::agents::tell_all;
 use crate::exit::{Exit, Fault};
-use crate::screen::{say, say_json};
+use crate::screen::{print_json, print_line};
 
 /// What to do with skills or commands.
 #[derive(Debug, Subcommand)]
@@ -42,10 +42,10 @@ pub fn list(
     if json {
         let problem = |one: &Problem| json!({ "path": one.path, "line": one.line, "problem": one.text, "source": one.origin.as_str() });
         let problems: Vec<Value> = loaded.problems.iter().map(problem).collect();
-        say_json(&json!({ kind.folder(): rows, "problems": problems }))?;
+        print_json(&json!({ kind.folder(): rows, "problems": problems }))?;
     } else {
         tell_all(&loaded.problems);
-        say(as_text(&rows, kind).trim_end())?;
+        print_line(as_text(&rows, kind).trim_end())?;
     }
     Ok(Exit::Success)
 }

@@ -29,15 +29,15 @@ pub fn run(action: HooksAction, environment: BTreeMap<String, String>) -> Result
     if json {
         let rows: Vec<Value> = hooks.iter().map(Hook::to_wire).collect();
         let problems: Vec<Value> = problems.iter().map(problem).collect();
-        screen::say_json(&json!({ "hooks": rows, "problems": problems }))?;
+        screen::print_json(&json!({ "hooks": rows, "problems": problems }))?;
         return Ok(Exit::Success);
     }
     tell_problems(&problems);
     if hooks.is_empty() {
-        screen::say("no settings define hooks here")?;
+        screen::print_line("no settings define hooks here")?;
     }
     for hook in &hooks {
-        screen::say(&line(hook))?;
+        screen::print_line(&line(hook))?;
     }
     Ok(Exit::Success)
 }
@@ -45,7 +45,7 @@ pub fn run(action: HooksAction, environment: BTreeMap<String, String>) -> Result
 /// Says what is wrong with files.
 pub fn tell_problems(problems: &[Problem]) {
     for problem in problems {
-        screen::tell(&format!("warning: {}", indented(&problem.to_string())));
+        screen::print_note(&format!("warning: {}", indented(&problem.to_string())));
     }
 }
 
@@ -56,7 +56,7 @@ pub fn line(hook: &Hook) -> String {
     let place = hook.traits.place.as_ref();
     let origin = place.map(|place| format!("  [{} {place}]", place.origin.as_str())).unwrap_or_default();
     let head = format!("{} {matcher}{condition}{origin}", hook.event);
-    format!("{}\n    {}: {}", escaped_line(&head), hook.action.kind(), indented(&hook.action.told()))
+    format!("{}\n    {}: {}", escaped_line(&head), hook.action.kind(), indented(&hook.action.display_text()))
 }
 
 fn problem(problem: &Problem) -> Value {

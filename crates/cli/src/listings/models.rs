@@ -111,13 +111,13 @@ pub fn list(setup: &Setup, as_json: bool) -> Result<Exit, Fault> {
             .iter()
             .map(|model| json!({"id": model.id, "displayName": model.display_name, "provider": model.provider}))
             .collect();
-        screen::say_json_line(Value::Array(list).to_string())?;
+        screen::print_json_line(Value::Array(list).to_string())?;
         return Ok(Exit::Success);
     }
     for model in models {
         match model.display_name {
-            Some(name) => screen::say_row(&format!("{}  {name}  [{}]", model.id, model.provider))?,
-            None => screen::say_row(&format!("{}  [{}]", model.id, model.provider))?,
+            Some(name) => screen::print_row(&format!("{}  {name}  [{}]", model.id, model.provider))?,
+            None => screen::print_row(&format!("{}  [{}]", model.id, model.provider))?,
         }
     }
     Ok(Exit::Success)
@@ -138,21 +138,21 @@ fn check(
     let (model, provider) = check.subject();
     let base_url = setup.model_options().base_url.as_deref();
     if !as_json {
-        screen::say_painted(&paint.line().ink(Ink::Bold, &model).plain(&format!(" at {provider}")))?;
+        screen::print_painted(&paint.line().ink(Ink::Bold, &model).plain(&format!(" at {provider}")))?;
     }
     let mut printed = Ok(());
     let report = runtime()?.block_on(check.run(|progress| match progress {
         Progress::Found(finding) if !as_json && printed.is_ok() => {
-            printed = screen::say_painted(&row(paint, finding));
+            printed = screen::print_painted(&row(paint, finding));
         }
         Progress::Found(_) => {}
         Progress::Waiting { probe, elapsed } => {
-            screen::tell(&format!("{}: no answer yet after {} s", probe.name(), elapsed.as_secs()));
+            screen::print_note(&format!("{}: no answer yet after {} s", probe.name(), elapsed.as_secs()));
         }
     }));
     printed?;
     if as_json {
-        screen::say_json(&as_value(&model, &provider, &report))?;
+        screen::print_json(&as_value(&model, &provider, &report))?;
     } else {
         print_summary(&report, base_url, paint)?;
     }
@@ -162,7 +162,7 @@ fn check(
 fn print_summary(report: &CheckReport, base_url: Option<&str>, paint: Paint) -> Result<(), Fault> {
     if let Some(profile) = &report.profile {
         let CheckedProfile { provider, protocol, name, reason, compat } = profile;
-        screen::say_painted(
+        screen::print_painted(
             &paint.line().plain("profile: ").ink(Ink::Bold, name).plain(&format!(" ({reason})")),
         )?;
         // A session reads neither the list of models nor this report.
@@ -173,11 +173,11 @@ fn print_summary(report: &CheckReport, base_url: Option<&str>, paint: Paint) -> 
             };
             let name = if base_url.is_some() { "NAME" } else { provider };
             let line = json!({"providers": {name: settings}});
-            screen::say_row(&format!("to keep what was found out, add to your settings: {line}"))?;
+            screen::print_row(&format!("to keep what was found out, add to your settings: {line}"))?;
         }
     }
     if let Some(cost) = report.cost_usd {
-        screen::say_painted(&paint.line().ink(Ink::Faint, &format!("cost: ${cost:.4}")))?;
+        screen::print_painted(&paint.line().ink(Ink::Faint, &format!("cost: ${cost:.4}")))?;
     }
     Ok(())
 }

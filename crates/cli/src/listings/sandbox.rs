@@ -40,14 +40,14 @@ pub fn run(action: SandboxAction, environment: BTreeMap<String, String>) -> Resu
     let setup = Setup::prepare(options)?;
     screen::hide_secrets(&setup);
     for warning in &setup.warnings {
-        screen::tell(&format!("warning: {warning}"));
+        screen::print_note(&format!("warning: {warning}"));
     }
     let workspace = setup.workspace(vec![setup.cwd.clone()]);
     let found = report(&setup.sandbox, &places(setup.rules(), &workspace), &setup.cwd);
     if json {
-        screen::say_json_line(as_json(&setup, &found))?;
+        screen::print_json_line(as_json(&setup, &found))?;
     } else {
-        show(&setup, &found)?;
+        print_report(&setup, &found)?;
     }
     Ok(if found.is_enforced() { Exit::Success } else { Exit::Sandbox })
 }
@@ -56,7 +56,7 @@ fn as_json(setup: &Setup, found: &SandboxReport) -> String {
     json!({ "enabled": setup.sandbox.enabled, "enforced": found.is_enforced(), "report": found }).to_string()
 }
 
-fn show(setup: &Setup, found: &SandboxReport) -> Result<(), Fault> {
+fn print_report(setup: &Setup, found: &SandboxReport) -> Result<(), Fault> {
     let paint = Paint::of_stdout(&setup.options.environment);
     let yes_no = |yes: bool| if yes { "yes" } else { "no" };
     let enabled =
@@ -92,23 +92,23 @@ fn show(setup: &Setup, found: &SandboxReport) -> Result<(), Fault> {
         ("", format!("ordinary: {}", found.ordinary_processes)),
     ];
     for (name, value) in rows {
-        screen::say_row(&format!("{name:<12} {value}"))?;
+        screen::print_row(&format!("{name:<12} {value}"))?;
     }
     if !found.checks.is_empty() {
-        screen::say("\ntried in a confined process:")?;
+        screen::print_line("\ntried in a confined process:")?;
     }
     for check in &found.checks {
         let (word, ink) = mark(check);
         let line = paint.line().plain("  ").ink(ink, word).plain(&format!(" {}", check.attempt));
-        screen::say_painted(&line)?;
+        screen::print_painted(&line)?;
     }
     for problem in &found.problems {
         let line = paint.line().plain("\n").ink(Ink::Bad, "not enforced").plain(&format!(": {problem}"));
-        screen::say_painted(&line)?;
+        screen::print_painted(&line)?;
     }
     if found.is_enforced() {
         let line = paint.line().plain("\n").ink(Ink::Good, "everything asked for is enforced");
-        screen::say_painted(&line)?;
+        screen::print_painted(&line)?;
     }
     Ok(())
 }

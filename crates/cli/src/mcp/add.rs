@@ -10,7 +10,7 @@ use serde_json::{Map, Value, json};
 use super::arguments::{Add, ScopeName, TransportName};
 use super::{described, file, scope_of, unknown};
 use crate::exit::{Exit, Fault};
-use crate::screen::{say_row, tell};
+use crate::screen::{print_note, print_row};
 
 /// Describes a server from flags.
 pub fn run(setup: &Setup, add: &Add) -> Result<Exit, Fault> {
@@ -57,7 +57,7 @@ pub fn remove(setup: &Setup, name: &str, scope: Option<ScopeName>) -> Result<Exi
         Approvals::remove(&setup.config.config_root, &setup.config.project_root, name)
             .map_err(|error| cannot_write(&error))?;
     }
-    say_row(&format!("removed the MCP server {name} from {}", file(setup, scope).display()))?;
+    print_row(&format!("removed the MCP server {name} from {}", file(setup, scope).display()))?;
     Ok(Exit::Success)
 }
 
@@ -140,12 +140,12 @@ fn keep(setup: &Setup, name: &str, value: &Value, scope: ScopeName) -> Result<Ex
         ));
     }
     for text in unknown_fields(value) {
-        tell(&format!("warning: {text}"));
+        print_note(&format!("warning: {text}"));
     }
     // Variables may be set elsewhere; report now what is wrong whatever they are.
     if let Err(error) = expand_server(config.clone(), name, &setup.options.environment) {
         match error.code() {
-            "mcp_config_variable" => tell(&format!("warning: {error}; {}", error.hint())),
+            "mcp_config_variable" => print_note(&format!("warning: {error}; {}", error.hint())),
             _ => return Err(Fault::input(error.to_string(), error.hint())),
         }
     }
@@ -163,13 +163,13 @@ fn keep(setup: &Setup, name: &str, value: &Value, scope: ScopeName) -> Result<Ex
         Approvals::add(&setup.config.config_root, &setup.config.project_root, name, &mark)
             .map_err(|error| cannot_write(&error))?;
         if !setup.config.trust.is_trusted() {
-            tell(&format!(
+            print_note(&format!(
                 "warning: this folder is not trusted, so sessions here do not use {name} yet\n  hint: `qodercli trust` \
                  trusts the folder and shows what it brings; `-s user` describes a server for all folders, without trust"
             ));
         }
     }
-    say_row(&format!("added the {} server {name} to {}", config.transport.kind(), path.display()))?;
+    print_row(&format!("added the {} server {name} to {}", config.transport.kind(), path.display()))?;
     Ok(Exit::Success)
 }
 

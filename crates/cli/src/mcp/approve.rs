@@ -14,7 +14,7 @@ use qoder_runtime::setup::Setup;
 use super::get::{described_as, plain};
 use super::{described, unknown};
 use crate::exit::{Exit, Fault};
-use crate::screen::{say, say_row, tell};
+use crate::screen::{print_line, print_note, print_row};
 
 /// Approves servers by name, or all that wait; without either, shows those that wait.
 pub fn run(setup: &Setup, names: &[String], all: bool) -> Result<Exit, Fault> {
@@ -41,7 +41,7 @@ pub fn run(setup: &Setup, names: &[String], all: bool) -> Result<Exit, Fault> {
         let of_agents: Vec<&Described> = of_agents.iter().copied().filter(|one| one.name == *name).collect();
         if of_folder.is_none() && of_agents.is_empty() {
             if described.iter().any(|one| one.name == *name) {
-                tell(&format!("{name} is in your own settings and needs no approval"));
+                print_note(&format!("{name} is in your own settings and needs no approval"));
                 continue;
             }
             return Err(unknown(setup, name, &described));
@@ -51,11 +51,13 @@ pub fn run(setup: &Setup, names: &[String], all: bool) -> Result<Exit, Fault> {
             .into_iter()
             .chain(of_agents.into_iter().map(|one| (one, Approvals::add_beside as Add)))
         {
-            show(setup, one)?;
+            print_server(setup, one)?;
             match stand(setup, one) {
-                Standing::Approved => say_row(&format!("{name} was approved already"))?,
+                Standing::Approved => print_row(&format!("{name} was approved already"))?,
                 Standing::SwitchedOff => {
-                    tell(&format!("warning: {name} stays off: it is in `mcp.disabledProjectMcpServers`"));
+                    print_note(&format!(
+                        "warning: {name} stays off: it is in `mcp.disabledProjectMcpServers`"
+                    ));
                     approve(setup, one, add)?;
                 }
                 Standing::Unapproved => approve(setup, one, add)?,
@@ -85,10 +87,10 @@ fn waiting(
     let waiting: Vec<(&Described, Add)> =
         of_folder.chain(of_agents).filter(|(one, _)| stand(setup, one) == Standing::Unapproved).collect();
     if waiting.is_empty() {
-        say("no server of this folder waits for approval")?;
+        print_line("no server of this folder waits for approval")?;
     }
     for (one, add) in waiting {
-        show(setup, one)?;
+        print_server(setup, one)?;
         if all {
             approve(setup, one, add)?;
         }
@@ -103,32 +105,32 @@ fn approve(setup: &Setup, one: &Described, add: Add) -> Result<(), Fault> {
         message: error.to_string(),
         hint: "check the configuration folder and its permissions".to_owned(),
     })?;
-    say_row(&format!("approved {} as it is described in {}", one.name, one.at))
+    print_row(&format!("approved {} as it is described in {}", one.name, one.at))
 }
 
 /// What would run: the command with all its arguments, or the address; of variables and headers the names. Then the files
 /// that the approval is bound to, and what it cannot be bound to.
-fn show(setup: &Setup, one: &Described) -> Result<(), Fault> {
+fn print_server(setup: &Setup, one: &Described) -> Result<(), Fault> {
     let (shown, problem) = described_as(one);
-    say_row(&format!("{} ({})", one.name, one.at))?;
+    print_row(&format!("{} ({})", one.name, one.at))?;
     for (field, value) in shown.as_object().into_iter().flatten() {
-        say_row(&format!("  {field}: {}", plain(value)))?;
+        print_row(&format!("  {field}: {}", plain(value)))?;
     }
     for file in bound_files(&one.value, &setup.config.project_root).keys() {
-        say_row(&format!("  bound: {file} (a change asks again)"))?;
+        print_row(&format!("  bound: {file} (a change asks again)"))?;
     }
     for part in unbound_parts(&one.value, &setup.config.project_root) {
-        say_row(&format!(
+        print_row(&format!(
             "  known only when the server starts: {part} (a change of any script in the folder asks again)"
         ))?;
     }
     if one.value.get("command").is_some() {
-        say_row(
+        print_row(
             "  not bound: what its program loads by itself, other than files of this folder that these name",
         )?;
     }
     match problem {
-        Some(problem) => say_row(&format!("  error: {problem}")),
+        Some(problem) => print_row(&format!("  error: {problem}")),
         None => Ok(()),
     }
 }

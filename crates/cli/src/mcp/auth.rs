@@ -11,7 +11,7 @@ use qoder_types::server::{NamedServer, Transport};
 
 use super::{described, unknown};
 use crate::exit::{Exit, Fault};
-use crate::screen::{say, say_row, tell};
+use crate::screen::{print_line, print_note, print_row};
 
 /// Signs in: without a person when a token is there or can be renewed, else through the browser.
 pub fn sign_in(setup: &Setup, name: &str, no_browser: bool) -> Result<Exit, Fault> {
@@ -20,7 +20,7 @@ pub fn sign_in(setup: &Setup, name: &str, no_browser: bool) -> Result<Exit, Faul
         let returned = match authorizer.begin(None, None).await.map_err(|error| fault(&error))? {
             Begun::Silent => None,
             Begun::Redirect { auth_url, returned, .. } => {
-                say(&format!("open this address to give access to {name}:\n{auth_url}"))?;
+                print_line(&format!("open this address to give access to {name}:\n{auth_url}"))?;
                 if !no_browser {
                     open(&auth_url);
                 }
@@ -30,7 +30,7 @@ pub fn sign_in(setup: &Setup, name: &str, no_browser: bool) -> Result<Exit, Faul
         if let Some(returned) = returned {
             returned.await.map_err(|error| fault(&error))?;
         }
-        say_row(&format!("signed in to {name}"))?;
+        print_row(&format!("signed in to {name}"))?;
         Ok(Exit::Success)
     })?
 }
@@ -39,7 +39,7 @@ pub fn sign_in(setup: &Setup, name: &str, no_browser: bool) -> Result<Exit, Faul
 pub fn sign_out(setup: &Setup, name: &str) -> Result<Exit, Fault> {
     let authorizer = authorizer(setup, name)?;
     super::block_on(async move { authorizer.clear().await.map_err(|error| fault(&error)) })??;
-    say_row(&format!("signed out of {name}"))?;
+    print_row(&format!("signed out of {name}"))?;
     Ok(Exit::Success)
 }
 
@@ -87,6 +87,6 @@ fn open(address: &str) {
     let mut command = Command::new(program);
     command.arg(address).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
     if command.spawn().is_err() {
-        tell(&format!("{program} is not there; open the address yourself"));
+        print_note(&format!("{program} is not there; open the address yourself"));
     }
 }

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::{described, find};
 use crate::exit::{Exit, Fault};
-use crate::screen::{say_json, say_row};
+use crate::screen::{print_json, print_row};
 
 /// Shows a server's description. Connects to nothing.
 pub fn run(setup: &Setup, name: &str, as_json: bool) -> Result<Exit, Fault> {
@@ -20,23 +20,23 @@ pub fn run(setup: &Setup, name: &str, as_json: bool) -> Result<Exit, Fault> {
             "name": name, "scope": one.place.scope().as_str(), "at": one.at, "config": shown, "error": problem,
             "approved": standing == Standing::Approved,
         });
-        say_json(&value)?;
+        print_json(&value)?;
         return Ok(Exit::Success);
     }
-    say_row(&format!("name    {name}"))?;
-    say_row(&format!("scope   {}", one.place.scope().as_str()))?;
-    say_row(&format!("from    {}", one.at))?;
+    print_row(&format!("name    {name}"))?;
+    print_row(&format!("scope   {}", one.place.scope().as_str()))?;
+    print_row(&format!("from    {}", one.at))?;
     for (field, value) in shown.as_object().into_iter().flatten() {
-        say_row(&format!("{field:<7} {}", plain(value)))?;
+        print_row(&format!("{field:<7} {}", plain(value)))?;
     }
     if let Some(problem) = problem {
-        say_row(&format!("error   {problem}"))?;
+        print_row(&format!("error   {problem}"))?;
     }
     if let Some(reason) = standing.reason(name) {
-        say_row(&format!("status  disabled: {reason}"))?;
+        print_row(&format!("status  disabled: {reason}"))?;
     }
     for other in described(setup).iter().filter(|other| other.name == name && other.at != one.at) {
-        say_row(&format!("also    in {}, which does not count", other.at))?;
+        print_row(&format!("also    in {}, which does not count", other.at))?;
     }
     Ok(Exit::Success)
 }

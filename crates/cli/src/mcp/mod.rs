@@ -15,7 +15,7 @@ use qoder_config::servers::{self as mcp_sources, Described, Place};
 use qoder_runtime::setup::{Options, Setup};
 
 use crate::exit::{Exit, Fault};
-use crate::screen::{hide_secrets, tell};
+use crate::screen::{hide_secrets, print_note};
 use arguments::ScopeName;
 
 pub use arguments::{HELP, McpAction, Where};
@@ -55,7 +55,7 @@ pub fn prepare(place: &Where, environment: BTreeMap<String, String>) -> Result<S
     let setup = Setup::prepare(options)?;
     hide_secrets(&setup);
     for warning in &setup.warnings {
-        tell(&format!("warning: {warning}"));
+        print_note(&format!("warning: {warning}"));
     }
     Ok(setup)
 }
@@ -96,7 +96,7 @@ fn described(setup: &Setup) -> Vec<Described> {
     let mut warnings = Vec::new();
     let all = mcp_sources::described(&setup.config, &setup.plugins().servers, &mut warnings);
     for warning in warnings {
-        tell(&format!("warning: {warning}"));
+        print_note(&format!("warning: {warning}"));
     }
     all
 }

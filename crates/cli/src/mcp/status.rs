@@ -5,14 +5,13 @@ use std::collections::BTreeMap;
 
 use qoder_config::servers::{Approvals, Flags, OfAgent, of_agents, standing};
 use qoder_runtime::callbacks::Callbacks;
-use qoder_runtime::engine::Engine;
 use qoder_runtime::setup::Setup;
 use serde_json::{Value, json};
 
 use super::get::{described_as, plain};
 use super::{described, unknown};
 use crate::exit::{Exit, Fault};
-use crate::screen::{Ink, Paint, say, say_json, say_painted, say_row, tell};
+use crate::screen::{Ink, Paint, print_json, print_line, print_note, print_painted, print_row};
 
 /// One line for each server.
 pub fn list(setup: &Setup, as_json: bool) -> Result<Exit, Fault> {
@@ -20,7 +19,7 @@ pub fn list(setup: &Setup, as_json: bool) -> Result<Exit, Fault> {
     rows.extend(rows_of_agents(setup)?);
     if as_json {
         let rows: Vec<Value> = rows.iter().map(brief).collect();
-        say_json(&Value::Array(rows))?;
+        print_json(&Value::Array(rows))?;
         return Ok(Exit::Success);
     }
     explain_missing(setup, rows.is_empty())?;
@@ -39,7 +38,7 @@ pub fn list(setup: &Setup, as_json: bool) -> Result<Exit, Fault> {
             row.get("agent").map(|agent| format!(", for the agent {}", plain(agent))).unwrap_or_default();
         let line = paint.line().plain(&format!("{:<width$}  ", text(row, "name"))).ink(ink(status), status);
         let rest = format!("{count}{error}  [{}{agent}] {target}", text(row, "scope"));
-        say_painted(&line.plain(&rest))?;
+        print_painted(&line.plain(&rest))?;
     }
     Ok(Exit::Success)
 }
@@ -50,7 +49,7 @@ pub fn status(setup: &Setup, name: Option<&str>, as_json: bool) -> Result<Exit, 
     if as_json {
         let value =
             if name.is_some() { rows.into_iter().next().unwrap_or_default() } else { Value::Array(rows) };
-        say_json(&value)?;
+        print_json(&value)?;
         return Ok(Exit::Success);
     }
     explain_missing(setup, rows.is_empty() && name.is_none())?;
@@ -58,20 +57,20 @@ pub fn status(setup: &Setup, name: Option<&str>, as_json: bool) -> Result<Exit, 
     for row in &rows {
         let status = text(row, "status");
         let line = paint.line().plain(&format!("{}  ", text(row, "name"))).ink(ink(status), status);
-        say_painted(&line)?;
-        say_row(&format!("  scope   {}", text(row, "scope")))?;
-        say_row(&format!("  reached {}", target(&row["config"])))?;
+        print_painted(&line)?;
+        print_row(&format!("  scope   {}", text(row, "scope")))?;
+        print_row(&format!("  reached {}", target(&row["config"])))?;
         if let Some(info) = row.get("serverInfo") {
-            say_row(&format!("  server  {} {}", plain(&info["name"]), plain(&info["version"])))?;
+            print_row(&format!("  server  {} {}", plain(&info["name"]), plain(&info["version"])))?;
         }
         if let Some(error) = row.get("error") {
-            say_row(&format!("  error   {}", plain(error)))?;
+            print_row(&format!("  error   {}", plain(error)))?;
         }
         for tool in row["tools"].as_array().into_iter().flatten() {
             let badges = BADGES.iter().filter(|(hint, _)| tool["annotations"][hint] == json!(true));
             let hints: String = badges.map(|(_, badge)| format!(" [{badge}]")).collect();
             let about = first_line(&plain(&tool["description"]));
-            say_row(&format!("  tool    {}{hints}  {about}", plain(&tool["name"])))?;
+            print_row(&format!("  tool    {}{hints}  {about}", plain(&tool["name"])))?;
         }
     }
     Ok(Exit::Success)
@@ -95,17 +94,17 @@ fn explain_missing(setup: &Setup, is_empty: bool) -> Result<(), Fault> {
         )),
     };
     match (is_empty, unread) {
-        (true, Some(unread)) => say(&format!("no MCP servers: {unread}")),
+        (true, Some(unread)) => print_line(&format!("no MCP servers: {unread}")),
         (true, None) => {
             let user = setup.config.config_root.join("settings.json");
-            say(&format!(
+            print_line(&format!(
                 "no MCP servers: neither {} nor the files of this folder (.mcp.json, .qoder/settings.local.json) describe \
                  one; `qodercli mcp add NAME -- COMMAND` does",
                 user.display()
             ))
         }
         (false, Some(unread)) => {
-            tell(&format!("warning: {unread}"));
+            print_note(&format!("warning: {unread}"));
             Ok(())
         }
         (false, None) => Ok(()),
@@ -116,7 +115,7 @@ fn explain_missing(setup: &Setup, is_empty: bool) -> Result<(), Fault> {
 fn rows(setup: &Setup, name: Option<&str>) -> Result<Vec<Value>, Fault> {
     let mut callbacks = Callbacks::default();
     for warning in setup.bring_servers(&Flags::default(), &mut callbacks)? {
-        tell(&format!("warning: {warning}"));
+        print_note(&format!("warning: {warning}"));
     }
     if let Some(name) = name {
         callbacks.servers.retain(|server| server.name == name);
@@ -125,9 +124,7 @@ fn rows(setup: &Setup, name: Option<&str>) -> Result<Vec<Value>, Fault> {
             return Err(unknown(setup, name, &described(setup)));
         }
     }
-    let engine = setup.engine(callbacks)?;
-    let connected = super::block_on(connect(&engine))?;
-    Ok(connected)
+    Ok(super::block_on(setup.server_rows(&callbacks))??)
 }
 
 /// The servers that agents describe for themselves. They run while their agent works, so nothing is connected.
@@ -152,14 +149,6 @@ fn rows_of_agents(setup: &Setup) -> Result<Vec<Value>, Fault> {
         row
     };
     Ok(of_agents(&setup.extensions(BTreeMap::new())?.agents).iter().map(row).collect())
-}
-
-async fn connect(engine: &Engine) -> Vec<Value> {
-    let servers = engine.toolbox.servers();
-    servers.connect().await;
-    let rows = servers.rows();
-    servers.close().await;
-    rows
 }
 
 /// What a server claims of a tool, as people read it.

@@ -11,12 +11,12 @@ use serde_json::{Value, json};
 
 use super::{place, word};
 use crate::exit::{Exit, Fault};
-use crate::screen::{say, say_json, say_row};
+use crate::screen::{print_json, print_line, print_row};
 use crate::sessions::{kept_agents, locate, newest, read};
 
 /// What a log says about one call.
 #[derive(Default)]
-struct Told {
+struct CallHistory {
     /// The child that made the call, if it was one.
     agent_id: Option<String>,
     tool: Option<(String, Value)>,
@@ -31,7 +31,7 @@ struct Told {
     outcome: Option<String>,
 }
 
-impl Told {
+impl CallHistory {
     /// Replaces the input that counted so far.
     fn change(&mut self, input: Option<&Value>, by: &str) {
         let counts = self.changed.as_ref().map(|(input, _)| input);
@@ -69,9 +69,9 @@ pub fn run(
         },
     };
     let call = find_call(&id, &paths, call)?;
-    let told = told_of(&paths, &call)?;
-    let Some((tool, input)) = &told.tool else { return Err(no_call(&id, &call)) };
-    if as_json { print_json(&id, &call, &told) } else { print_text(&call, tool, input, &told) }
+    let history = history_of(&paths, &call)?;
+    let Some((tool, input)) = &history.tool else { return Err(no_call(&id, &call)) };
+    if as_json { print_explained(&id, &call, &history) } else { print_text(&call, tool, input, &history) }
 }
 
 /// The logs of a session and of its children.
@@ -130,7 +130,7 @@ pub fn full_id(paths: &SessionPaths, given: &str) -> Result<String, Fault> {
 
 /// The answer that a log has for a call, when it can be read.
 pub fn answer_of(paths: &SessionPaths, call: &str) -> Option<Answered> {
-    told_of(paths, call).ok().and_then(|told| told.answer)
+    history_of(paths, call).ok().and_then(|history| history.answer)
 }
 
 /// The ID that begins like this; `None` when no call has such an ID.
@@ -174,48 +174,48 @@ fn last_denial(paths: &SessionPaths) -> Result<Option<String>, Fault> {
 }
 
 /// Looks for a call in the log of a session and then in those of its children.
-fn told_of(paths: &SessionPaths, tool_use_id: &str) -> Result<Told, Fault> {
-    let mut told = Told::default();
+fn history_of(paths: &SessionPaths, tool_use_id: &str) -> Result<CallHistory, Fault> {
+    let mut history = CallHistory::default();
     for (agent_id, paths) in logs(paths)? {
-        told = Told { agent_id, ..Told::default() };
-        read(&paths, |body| collect(&mut told, body, tool_use_id))?;
-        if told.tool.is_some() {
+        history = CallHistory { agent_id, ..CallHistory::default() };
+        read(&paths, |body| collect(&mut history, body, tool_use_id))?;
+        if history.tool.is_some() {
             break;
         }
     }
-    Ok(told)
+    Ok(history)
 }
 
-fn print_json(session: &str, call: &str, told: &Told) -> Result<Exit, Fault> {
-    let (tool, input) = told.tool.as_ref().map(|(tool, input)| (tool, input)).unzip();
-    let (ran, by) = told.changed.as_ref().map(|(input, by)| (input, by)).unzip();
+fn print_explained(session: &str, call: &str, history: &CallHistory) -> Result<Exit, Fault> {
+    let (tool, input) = history.tool.as_ref().map(|(tool, input)| (tool, input)).unzip();
+    let (ran, by) = history.changed.as_ref().map(|(input, by)| (input, by)).unzip();
     let mut value = json!({
         "sessionId": session, "toolUseId": call, "tool": tool, "input": input,
-        "decision": told.decision.as_ref().map(|decision| decision.behavior),
-        "reason": told.decision.as_ref().map(explanation),
-        "agentId": told.agent_id, "hooks": told.hooks, "asked": told.asked, "answer": told.answer,
-        "started": told.started, "outcome": told.outcome,
+        "decision": history.decision.as_ref().map(|decision| decision.behavior),
+        "reason": history.decision.as_ref().map(explanation),
+        "agentId": history.agent_id, "hooks": history.hooks, "asked": history.asked, "answer": history.answer,
+        "started": history.started, "outcome": history.outcome,
     });
     if let (Some(ran), Some(by)) = (ran, by) {
         value["ranInput"] = ran.clone();
         value["inputChangedBy"] = json!(by);
     }
-    say_json(&value)?;
+    print_json(&value)?;
     Ok(Exit::Success)
 }
 
-fn print_text(call: &str, tool: &str, input: &Value, told: &Told) -> Result<Exit, Fault> {
-    say_row(&format!("call     {call}"))?;
-    say_row(&format!("tool     {tool}"))?;
-    say_row(&format!("input    {input}"))?;
-    if let Some((ran, by)) = &told.changed {
-        let label = if told.started { "ran     " } else { "changed " };
-        say_row(&format!("{label} {ran} (changed by {by})"))?;
+fn print_text(call: &str, tool: &str, input: &Value, history: &CallHistory) -> Result<Exit, Fault> {
+    print_row(&format!("call     {call}"))?;
+    print_row(&format!("tool     {tool}"))?;
+    print_row(&format!("input    {input}"))?;
+    if let Some((ran, by)) = &history.changed {
+        let label = if history.started { "ran     " } else { "changed " };
+        print_row(&format!("{label} {ran} (changed by {by})"))?;
     }
-    if let Some(agent) = &told.agent_id {
-        say_row(&format!("agent    {agent}"))?;
+    if let Some(agent) = &history.agent_id {
+        print_row(&format!("agent    {agent}"))?;
     }
-    for hooked in &told.hooks {
+    for hooked in &history.hooks {
         let by = hooked.by.as_deref().unwrap_or("no hook");
         let said = match hooked.verdict {
             Some(HookVerdict::Allow) => format!("{by} allows it"),
@@ -224,73 +224,76 @@ fn print_text(call: &str, tool: &str, input: &Value, told: &Told) -> Result<Exit
             Some(HookVerdict::Defer) | None => "no opinion".to_owned(),
         };
         let reason = hooked.reason.as_deref().map(|reason| format!(": {reason}")).unwrap_or_default();
-        say_row(&format!("hooks    {}: {said}{reason}", hooked.event))?;
+        print_row(&format!("hooks    {}: {said}{reason}", hooked.event))?;
     }
-    if let Some(asked) = &told.asked {
-        say_row(&format!("asked    {}", asked.decision.reason))?;
+    if let Some(asked) = &history.asked {
+        print_row(&format!("asked    {}", asked.decision.reason))?;
     }
-    if let Some(answer) = &told.answer {
-        say_row(&format!("answer   {} by {}", answer.word(), answer.by))?;
+    if let Some(answer) = &history.answer {
+        print_row(&format!("answer   {} by {}", answer.word(), answer.by))?;
     }
-    match &told.decision {
+    match &history.decision {
         Some(decision) => describe(decision)?,
-        None => say("decision none yet: without one the call does not run")?,
+        None => print_line("decision none yet: without one the call does not run")?,
     }
-    let outcome =
-        told.outcome.as_deref().unwrap_or(if told.started { "started, no end on record" } else { "not run" });
-    say_row(&format!("outcome  {outcome}"))?;
+    let outcome = history.outcome.as_deref().unwrap_or(if history.started {
+        "started, no end on record"
+    } else {
+        "not run"
+    });
+    print_row(&format!("outcome  {outcome}"))?;
     Ok(Exit::Success)
 }
 
 fn describe(decision: &Decision) -> Result<(), Fault> {
     let layer = json!(decision.layer);
-    say(&format!("decision {}", word(decision.behavior)))?;
-    say(&format!("layer    {}", layer.as_str().unwrap_or_default()))?;
-    say_row(&format!("reason   {}", decision.reason))?;
+    print_line(&format!("decision {}", word(decision.behavior)))?;
+    print_line(&format!("layer    {}", layer.as_str().unwrap_or_default()))?;
+    print_row(&format!("reason   {}", decision.reason))?;
     if let Some(rule) = &decision.rule {
-        say_row(&format!("rule     {rule}"))?;
+        print_row(&format!("rule     {rule}"))?;
     }
     if let Some(origin) = &decision.origin {
-        say_row(&format!("from     {}", place(origin)))?;
+        print_row(&format!("from     {}", place(origin)))?;
     }
-    say(&format!("mode     {}", decision.mode.as_str()))?;
+    print_line(&format!("mode     {}", decision.mode.as_str()))?;
     for considered in &decision.considered {
         let rule = considered.rule.as_deref().map(|rule| format!("`{rule}` ")).unwrap_or_default();
         let would = considered.behavior.map(|behavior| format!("{}: ", word(behavior))).unwrap_or_default();
-        say_row(&format!("also     {would}{rule}{}", considered.note))?;
+        print_row(&format!("also     {would}{rule}{}", considered.note))?;
     }
     Ok(())
 }
 
-fn collect(told: &mut Told, body: &RecordBody, id: &str) {
+fn collect(history: &mut CallHistory, body: &RecordBody, id: &str) {
     match body {
         RecordBody::Assistant(entry) => {
             for block in &entry.message.content {
                 if let ContentBlock::ToolUse { id: call, name, input } = block
                     && call == id
                 {
-                    told.tool = Some((name.clone(), input.clone()));
+                    history.tool = Some((name.clone(), input.clone()));
                 }
             }
         }
-        RecordBody::Asked(asked) if asked.tool_use_id == id => told.asked = Some((**asked).clone()),
-        RecordBody::Answered(answer) if answer.tool_use_id == id && told.answer.is_none() => {
-            told.change(answer.updated_input.as_ref(), &answer.by.to_string());
-            told.answer = Some((**answer).clone());
+        RecordBody::Asked(asked) if asked.tool_use_id == id => history.asked = Some((**asked).clone()),
+        RecordBody::Answered(answer) if answer.tool_use_id == id && history.answer.is_none() => {
+            history.change(answer.updated_input.as_ref(), &answer.by.to_string());
+            history.answer = Some((**answer).clone());
         }
         RecordBody::Decided(decided) if decided.tool_use_id == id => {
-            told.decision = Some(decided.decision.clone())
+            history.decision = Some(decided.decision.clone())
         }
         RecordBody::Hooked(hooked) if hooked.tool_use_id.as_deref() == Some(id) => {
-            told.change(hooked.updated_input.as_ref(), &hooked.changer());
-            told.hooks.push((**hooked).clone());
+            history.change(hooked.updated_input.as_ref(), &hooked.changer());
+            history.hooks.push((**hooked).clone());
         }
-        RecordBody::ToolStarted(started) if started.tool_use_id == id => told.started = true,
+        RecordBody::ToolStarted(started) if started.tool_use_id == id => history.started = true,
         RecordBody::User(entry) => {
             let blocks = entry.message.content.clone().into_blocks();
             let mine = |block: &ContentBlock| matches!(block, ContentBlock::ToolResult { tool_use_id, .. } if tool_use_id == id);
             if blocks.iter().any(mine) {
-                told.outcome =
+                history.outcome =
                     entry.outcome.map(|outcome| json!(outcome).as_str().unwrap_or_default().to_owned());
             }
         }

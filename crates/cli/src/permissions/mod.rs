@@ -25,7 +25,7 @@ use qoder_types::{
 use serde_json::{Value, json};
 
 use crate::exit::{Exit, Fault};
-use crate::screen::{Document, say, say_json, say_json_line, say_row, tell};
+use crate::screen::{Document, print_json, print_json_line, print_line, print_note, print_row};
 use crate::sessions::inbox::{self, Letter};
 use crate::sessions::{KeptAgent, locate};
 use arguments::{AnswerArguments, PermissionsAction};
@@ -61,7 +61,7 @@ fn check(environment: &BTreeMap<String, String>, batch: bool) -> Result<Exit, Fa
             Fault::input(format!("the case cannot be read: {error}"), "send one JSON object")
         })?;
         let checked = checker.check(&text);
-        say_json_line(checked.line)?;
+        print_json_line(checked.line)?;
         return Ok(if checked.is_error { Exit::Input } else { Exit::Success });
     }
     let mut out = Document::new();
@@ -125,20 +125,20 @@ fn list(setup: &Setup, as_json: bool) -> Result<Exit, Fault> {
             "mode": setup.mode().as_str(), "trusted": setup.config.trust.is_trusted(), "cwd": setup.cwd,
             "projectRoot": setup.config.project_root, "rules": rows,
         });
-        say_json(&value)?;
+        print_json(&value)?;
         return Ok(Exit::Success);
     }
     let trust = if setup.config.trust.is_trusted() { "trusted" } else { "not trusted" };
-    say_row(&format!("folder {} ({trust}), mode {}", setup.cwd.display(), setup.mode().as_str()))?;
+    print_row(&format!("folder {} ({trust}), mode {}", setup.cwd.display(), setup.mode().as_str()))?;
     let mut any = false;
     for (behavior, rules) in lists {
         for rule in rules {
             any = true;
-            say_row(&format!("{:<5} {}  [{}]", word(behavior), rule.text, place(&rule.origin)))?;
+            print_row(&format!("{:<5} {}  [{}]", word(behavior), rule.text, place(&rule.origin)))?;
         }
     }
     if !any {
-        say("no rules; `permissions.allow`, `ask` and `deny` in the settings hold them")?;
+        print_line("no rules; `permissions.allow`, `ask` and `deny` in the settings hold them")?;
     }
     Ok(Exit::Success)
 }
@@ -264,15 +264,17 @@ fn record(
     }
     let updates = if always && body.allow { asked.suggestions } else { Vec::new() };
     if always && body.allow && updates.is_empty() {
-        tell("warning: there is nothing that --always could keep for this call; it is allowed this once");
+        print_note(
+            "warning: there is nothing that --always could keep for this call; it is allowed this once",
+        );
     }
     body.updated_permissions.clone_from(&updates);
     open.append(RecordBody::Answered(Box::new(body))).map_err(SessionError::Store)?;
     open.sync().map_err(SessionError::Store)?;
     for problem in setup.updates().persist(&updates) {
-        tell(&format!("warning: {problem}"));
+        print_note(&format!("warning: {problem}"));
     }
-    say(&format!("{word} {tool_use_id}; continue with: qodercli -p --resume {session}"))?;
+    print_line(&format!("{word} {tool_use_id}; continue with: qodercli -p --resume {session}"))?;
     Ok(Exit::Success)
 }
 
@@ -337,7 +339,7 @@ fn heard(session: &str, paths: &SessionPaths, body: &Answered, reply: InboxReply
 
 fn taken(body: &Answered) -> Result<Exit, Fault> {
     let word = past_word(body);
-    say(&format!("{word} {}; the process that drives the session continues", body.tool_use_id))?;
+    print_line(&format!("{word} {}; the process that drives the session continues", body.tool_use_id))?;
     Ok(Exit::Success)
 }
 

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use super::{explain, in_words};
 use crate::exit::{Exit, Fault};
-use crate::screen::{say_json, say_row, tell};
+use crate::screen::{print_json, print_note, print_row};
 use crate::sessions::{KeptAgent, kept_agents, locate, read};
 
 /// A call that waits.
@@ -44,18 +44,18 @@ pub fn run(environment: &BTreeMap<String, String>, session: &str, as_json: bool)
     let (session, paths) = locate(environment, session)?;
     let waiting = waiting_calls(&paths)?;
     if as_json {
-        say_json(&Value::Array(waiting.iter().map(row).collect()))?;
+        print_json(&Value::Array(waiting.iter().map(row).collect()))?;
         return Ok(Exit::Success);
     }
     if waiting.is_empty() {
-        tell(&format!("no call of session {session} waits for an answer"));
+        print_note(&format!("no call of session {session} waits for an answer"));
     }
     for WaitingCall { agent, call, asked } in &waiting {
         let by = agent.as_ref().map(|agent| format!("  (--agent {})", agent.key.id())).unwrap_or_default();
-        say_row(&format!("{}  {} {}{by}", call.id, call.name, call.input))?;
-        say_row(&format!("    {}", asked.decision.reason))?;
+        print_row(&format!("{}  {} {}{by}", call.id, call.name, call.input))?;
+        print_row(&format!("    {}", asked.decision.reason))?;
         for update in &asked.suggestions {
-            say_row(&format!("    --always would keep: {}", in_words(update)))?;
+            print_row(&format!("    --always would keep: {}", in_words(update)))?;
         }
     }
     Ok(Exit::Success)

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use super::show::{active, row};
 use super::validate::alone;
 use crate::exit::{Exit, Fault};
-use crate::screen::{say, say_json, say_row};
+use crate::screen::{print_json, print_line, print_row};
 
 /// Lists them.
 pub fn run(setup: &Setup, as_json: bool) -> Result<Exit, Fault> {
@@ -43,11 +43,11 @@ pub fn run(setup: &Setup, as_json: bool) -> Result<Exit, Fault> {
         rows.push(one);
     }
     if as_json {
-        say_json(&Value::Array(rows))?;
+        print_json(&Value::Array(rows))?;
     } else if lines.is_empty() {
-        say("no plugins are installed; `qodercli plugins install DIR` installs one")?;
+        print_line("no plugins are installed; `qodercli plugins install DIR` installs one")?;
     } else {
-        lines.iter().try_for_each(|line| say_row(line))?;
+        lines.iter().try_for_each(|line| print_row(line))?;
     }
     tell_missing(setup)?;
     Ok(Exit::Success)
@@ -56,7 +56,7 @@ pub fn run(setup: &Setup, as_json: bool) -> Result<Exit, Fault> {
 /// Plugins that settings switch on and that are not there, or cannot be used.
 fn tell_missing(setup: &Setup) -> Result<(), Fault> {
     for problem in &setup.plugins().problems {
-        crate::screen::tell(&format!("warning: {problem}"));
+        crate::screen::print_note(&format!("warning: {problem}"));
     }
     Ok(())
 }

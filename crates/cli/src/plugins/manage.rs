@@ -13,7 +13,7 @@ use super::arguments::PluginScope;
 use super::show::active;
 use super::validate::alone;
 use crate::exit::{Exit, Fault};
-use crate::screen::{say_row, tell};
+use crate::screen::{print_note, print_row};
 
 fn file(setup: &Setup, scope: PluginScope) -> PathBuf {
     let project = setup.config.project_root.join(".qoder");
@@ -25,7 +25,7 @@ fn file(setup: &Setup, scope: PluginScope) -> PathBuf {
 }
 
 /// Shows what the plugin in a folder makes active, and what is wrong with it, at the place where a person can correct it.
-fn show(folder: &Path, original: &Path, setup: &Setup) -> Result<(), Fault> {
+fn print_plugin(folder: &Path, original: &Path, setup: &Setup) -> Result<(), Fault> {
     let alone = alone(folder, setup.options.environment.clone())?;
     let mut loaded = alone.extensions(BTreeMap::new())?;
     let root = folder.canonicalize().unwrap_or_else(|_| folder.to_path_buf());
@@ -35,10 +35,10 @@ fn show(folder: &Path, original: &Path, setup: &Setup) -> Result<(), Fault> {
         }
     }
     for plugin in &loaded.plugins {
-        active(plugin, &loaded, alone.plugins()).iter().try_for_each(|line| say_row(line))?;
+        active(plugin, &loaded, alone.plugins()).iter().try_for_each(|line| print_row(line))?;
     }
     for problem in &loaded.problems {
-        tell(&format!("warning: {problem}"));
+        print_note(&format!("warning: {problem}"));
     }
     Ok(())
 }
@@ -47,11 +47,11 @@ fn show(folder: &Path, original: &Path, setup: &Setup) -> Result<(), Fault> {
 pub fn install(setup: &Setup, folder: &Path, scope: PluginScope) -> Result<Exit, Fault> {
     let staged = plugin::stage(&setup.config.config_root, folder)?;
     // The copy is shown: it is what will be used, whatever happens to the folder meanwhile.
-    show(&staged.plugin.root, folder, setup)?;
+    print_plugin(&staged.plugin.root, folder, setup)?;
     let name = staged.plugin.name.clone();
     let installed = staged.install()?;
     write(setup, &name, scope, true)?;
-    say_row(&format!("installed {name}{MARKET} in {} and approved it as it is", installed.display()))?;
+    print_row(&format!("installed {name}{MARKET} in {} and approved it as it is", installed.display()))?;
     Ok(Exit::Success)
 }
 
@@ -69,10 +69,10 @@ pub fn uninstall(setup: &Setup, name: &str) -> Result<Exit, Fault> {
             changed(change(&path, &format!("enabledPlugins.{id}"), &Change::Remove))?;
         }
     }
-    say_row(&format!("removed {id}"))?;
+    print_row(&format!("removed {id}"))?;
     let data = setup.config.config_root.join("plugins").join("data").join(name);
     if data.exists() {
-        say_row(&format!("its data stays in {}", data.display()))?;
+        print_row(&format!("its data stays in {}", data.display()))?;
     }
     Ok(Exit::Success)
 }
@@ -87,13 +87,13 @@ pub fn switch(setup: &Setup, name: &str, scope: PluginScope, on: bool) -> Result
     let folder = folder_of(&setup.config.config_root, name);
     if on {
         match installed.check(name, &folder) {
-            Ok(()) => show(&folder, &folder, setup)?,
-            Err(reason) => tell(&format!("warning: {name} stays unused: {reason}")),
+            Ok(()) => print_plugin(&folder, &folder, setup)?,
+            Err(reason) => print_note(&format!("warning: {name} stays unused: {reason}")),
         }
     }
     write(setup, name, scope, on)?;
     let word = if on { "on" } else { "off" };
-    say_row(&format!("switched {name}{MARKET} {word} in {}", file(setup, scope).display()))?;
+    print_row(&format!("switched {name}{MARKET} {word} in {}", file(setup, scope).display()))?;
     Ok(Exit::Success)
 }
 
@@ -104,9 +104,9 @@ pub fn approve(setup: &Setup, name: &str) -> Result<Exit, Fault> {
         return Err(PluginError::NotInstalled { name: name.to_owned(), known }.into());
     }
     let folder = folder_of(&setup.config.config_root, name);
-    show(&folder, &folder, setup)?;
+    print_plugin(&folder, &folder, setup)?;
     plugin::approve(&setup.config.config_root, name)?;
-    say_row(&format!("approved {name}{MARKET} as it is"))?;
+    print_row(&format!("approved {name}{MARKET} as it is"))?;
     Ok(Exit::Success)
 }
 
@@ -114,7 +114,7 @@ fn write(setup: &Setup, name: &str, scope: PluginScope, on: bool) -> Result<(), 
     let key = format!("enabledPlugins.{name}{MARKET}");
     changed(change(&file(setup, scope), &key, &Change::Set(Value::Bool(on))))?;
     if scope != PluginScope::User && !setup.config.trust.is_trusted() {
-        tell(
+        print_note(
             "warning: this folder is not trusted, so its settings are not used; `qodercli trust` changes that",
         );
     }

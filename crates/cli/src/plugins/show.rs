@@ -1,7 +1,7 @@
 //! What a plugin makes active, for people who decide about it: hooks with their full commands, servers with their full
 //! command lines. Nothing is cut, and nothing in it is obeyed by a terminal.
 
-use qoder_config::extensions::{Found, Loaded};
+use qoder_config::extensions::{Loaded, PluginSet};
 use qoder_config::plugins::Plugin;
 use qoder_config::servers::Described;
 use qoder_config::settings::read_plain;
@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use crate::mcp::get::{described_as, plain};
 
 /// The servers of one plugin.
-fn servers<'a>(plugin: &Plugin, found: &'a Found) -> Vec<&'a Described> {
+fn servers<'a>(plugin: &Plugin, found: &'a PluginSet) -> Vec<&'a Described> {
     let start = format!("plugin_{}_", plugin.name);
     found.servers.iter().filter(|one| one.name.starts_with(&start)).collect()
 }
@@ -36,7 +36,7 @@ fn hooks(plugin: &Plugin) -> Vec<(String, String, Value)> {
 }
 
 /// What becomes active, line by line.
-pub fn active(plugin: &Plugin, loaded: &Loaded, found: &Found) -> Vec<String> {
+pub fn active(plugin: &Plugin, loaded: &Loaded, found: &PluginSet) -> Vec<String> {
     let version = plugin.version.as_ref().map(|version| format!(" {version}")).unwrap_or_default();
     let mut lines =
         vec![format!("{}{}: {}", plugin.name, plain(&json!(version)), counts(plugin, loaded, found))];
@@ -58,13 +58,13 @@ pub fn active(plugin: &Plugin, loaded: &Loaded, found: &Found) -> Vec<String> {
 }
 
 /// What a plugin brings, in numbers.
-fn numbers(plugin: &Plugin, loaded: &Loaded, found: &Found) -> Vec<(&'static str, usize)> {
+fn numbers(plugin: &Plugin, loaded: &Loaded, found: &PluginSet) -> Vec<(&'static str, usize)> {
     let mut numbers = loaded.brought_by(plugin);
     numbers.push(("MCP servers", servers(plugin, found).len()));
     numbers
 }
 
-fn counts(plugin: &Plugin, loaded: &Loaded, found: &Found) -> String {
+fn counts(plugin: &Plugin, loaded: &Loaded, found: &PluginSet) -> String {
     let all = numbers(plugin, loaded, found);
     let some: Vec<String> = all
         .iter()
@@ -75,7 +75,7 @@ fn counts(plugin: &Plugin, loaded: &Loaded, found: &Found) -> String {
 }
 
 /// A plugin for programs.
-pub fn row(plugin: &Plugin, loaded: &Loaded, found: &Found) -> Value {
+pub fn row(plugin: &Plugin, loaded: &Loaded, found: &PluginSet) -> Value {
     let mut row = plugin.row();
     let own = |problem: &&Problem| problem.origin == Origin::Plugin(plugin.name.clone());
     let numbers = numbers(plugin, loaded, found);

@@ -9,7 +9,7 @@ use serde_json::json;
 
 use super::show::{active, row};
 use crate::exit::{Exit, Fault};
-use crate::screen::{say, say_json, say_row};
+use crate::screen::{print_json, print_line, print_row};
 
 /// A setup that has this one plugin and nothing else.
 pub fn alone(folder: &Path, environment: BTreeMap<String, String>) -> Result<Setup, Fault> {
@@ -32,14 +32,14 @@ pub fn run(folder: &Path, as_json: bool, environment: BTreeMap<String, String>) 
         let plugin = loaded.plugins.first().map(|plugin| row(plugin, &loaded, setup.plugins()));
         let problem = |one: &&Problem| json!({ "path": one.path, "line": one.line, "message": one.text });
         let problems: Vec<_> = problems.iter().map(problem).collect();
-        say_json(&json!({ "plugin": plugin, "problems": problems }))?;
+        print_json(&json!({ "plugin": plugin, "problems": problems }))?;
     } else {
         for problem in &problems {
-            say(&problem.to_string())?;
+            print_line(&problem.to_string())?;
         }
         for plugin in &loaded.plugins {
             for line in active(plugin, &loaded, setup.plugins()) {
-                say_row(&line)?;
+                print_row(&line)?;
             }
         }
     }

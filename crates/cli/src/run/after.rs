@@ -31,11 +31,11 @@ impl AfterRun {
     /// Does it.
     pub fn finish(self) {
         if let Some(problem) = self.telemetry.and_then(|telemetry| telemetry.flush()) {
-            screen::tell(&format!("warning: telemetry: {problem}"));
+            screen::print_note(&format!("warning: telemetry: {problem}"));
         }
         // Only what was deleted is reported; what could not be is tried again.
         if let Some(text) = self.retention.and_then(|retention| retention.after_run(&self.config_root)) {
-            screen::tell(&text);
+            screen::print_note(&text);
         }
     }
 }

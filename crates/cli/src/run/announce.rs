@@ -1,8 +1,8 @@
 //! What every front of a run reports alike: that the offline model answers, and that a session cannot continue.
 
 use qoder_core::State;
-use qoder_runtime::session::new_id;
 use qoder_runtime::sessions::SessionHandle;
+use qoder_runtime::sessions::new_id;
 
 use crate::command_line::arguments::OutputFormat;
 use crate::exit::Fault;
@@ -12,7 +12,7 @@ use crate::screen;
 /// Says on stderr that no language model answers.
 pub fn tell_offline(session: &SessionHandle) {
     if session.model().provider == "offline" {
-        screen::tell(
+        screen::print_note(
             "note: the built-in offline model answers, which is not a language model. Set ANTHROPIC_API_KEY or \
              OPENAI_API_KEY, or add `providers` to the settings, to use one.",
         );
@@ -34,7 +34,7 @@ pub fn announce_failure(fault: Fault, format: OutputFormat, session_id: &str, st
             "modelUsage": state.totals, "permission_denials": turn.denials,
         });
         // The fault itself is printed on stderr, whether or not this is read.
-        let _ = screen::say_json_line(message.to_string());
+        let _ = screen::print_json_line(message.to_string());
     }
     fault
 }

@@ -5,7 +5,7 @@ use std::io::{IsTerminal, Read};
 use std::os::fd::AsFd;
 
 use crate::exit::Fault;
-use crate::screen::tell;
+use crate::screen::print_note;
 
 /// How long piped text may take to begin when there is a prompt already.
 const PATIENCE_SECONDS: i64 = 3;
@@ -51,7 +51,7 @@ fn begins_soon() -> bool {
     let wait = Timespec { tv_sec: PATIENCE_SECONDS, tv_nsec: 0 };
     match poll(&mut fds, Some(&wait)) {
         Ok(0) => {
-            tell(&format!(
+            print_note(&format!(
                 "warning: nothing arrived on stdin within {PATIENCE_SECONDS} s; continuing without it (redirect it from \
                  /dev/null to avoid the wait)"
             ));

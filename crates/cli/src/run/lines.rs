@@ -139,8 +139,8 @@ impl Console for ThisProgram {
         Streams.write_line(line)
     }
 
-    fn tell(&self, text: &str) {
-        Streams.tell(text);
+    fn print_note(&self, text: &str) {
+        Streams.print_note(text);
     }
 }
 

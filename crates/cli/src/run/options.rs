@@ -25,7 +25,7 @@ pub fn from_arguments(
         environment.insert("QODER_CONFIG_DIR".to_owned(), folder.display().to_string());
     }
     if let Some(warning) = keys::add_to(&mut environment) {
-        screen::tell(&format!("warning: {warning}"));
+        screen::print_note(&format!("warning: {warning}"));
     }
     let variable = |name: &str| environment.get(name).filter(|value| !value.is_empty()).cloned();
     let system_prompt = match &arguments.system_prompt_file {

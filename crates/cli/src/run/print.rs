@@ -36,7 +36,7 @@ pub fn run(arguments: &Arguments, environment: BTreeMap<String, String>) -> Resu
     screen::hide_secrets(&setup);
     let format = options::output_format(arguments, &setup)?;
     for warning in &setup.warnings {
-        screen::tell(&format!("warning: {warning}"));
+        screen::print_note(&format!("warning: {warning}"));
     }
     let after = AfterRun::of(&setup, &choice);
     let exit = if arguments.input_format == InputFormat::StreamJson {
@@ -99,7 +99,7 @@ async fn one_turn(
         first,
         sink,
         mirror: None,
-        report: Arc::new(screen::tell),
+        report: Arc::new(screen::print_note),
     });
     let OpenedSession { handle, attachment: _attached } = match opened {
         Ok(opened) => opened,
@@ -116,7 +116,7 @@ async fn one_turn(
         .into_iter()
         .flatten()
         .chain(arguments.debug.then(|| debug_session(&handle)).into_iter().flatten())
-        .for_each(|line| screen::tell(&format!("debug: {line}")));
+        .for_each(|line| screen::print_note(&format!("debug: {line}")));
     let _moves = signals::watch_moves(handle.mover());
     let (finished, stop) = (handle.finished(), handle.stopper());
     // Nothing else is asked: the session ends when it is idle.
@@ -158,7 +158,7 @@ async fn attend(finished: Finishing, stop: &Stopper) -> Arc<Finished> {
 fn print_id(id: &str) {
     if screen::stdout_is_terminal() && screen::stderr_is_terminal() {
         let line = screen::Paint::of_stderr(&crate::command_line::environment::environment()).line();
-        screen::tell_painted(&line.ink(screen::Ink::Faint, &format!("session {id}")));
+        screen::print_painted_note(&line.ink(screen::Ink::Faint, &format!("session {id}")));
     }
 }
 
@@ -197,7 +197,7 @@ fn exit_of(end: &TurnEnded, format: OutputFormat) -> Exit {
         1 => ("the call".to_owned(), "was"),
         count => (format!("all {count} calls"), "were"),
     };
-    screen::tell(&format!("error: nothing ran: {count} of the model {were} denied"));
-    screen::tell("  hint: `qodercli permissions explain` prints why");
+    screen::print_note(&format!("error: nothing ran: {count} of the model {were} denied"));
+    screen::print_note("  hint: `qodercli permissions explain` prints why");
     Exit::General
 }

@@ -84,7 +84,7 @@ pub fn watch_moves(moves: Arc<dyn Fn() -> usize + Send + Sync>) -> Moves {
                     1 => "a command moves to the background".to_owned(),
                     count => format!("{count} commands move to the background"),
                 };
-                screen::tell(&text);
+                screen::print_note(&text);
             }
         })
     }))

@@ -32,31 +32,31 @@ fn clean(text: &str) -> Cow<'_, str> {
 }
 
 /// Prints lines on stdout, escaped.
-pub fn say(text: &str) -> Result<(), Fault> {
+pub fn print_line(text: &str) -> Result<(), Fault> {
     print(&format!("{}\n", escaped_for_display(&clean(text))))
 }
 
 /// Prints a row of a list on stdout, escaped: a newline in it does not begin another row.
-pub fn say_row(text: &str) -> Result<(), Fault> {
+pub fn print_row(text: &str) -> Result<(), Fault> {
     print(&format!("{}\n", escaped_line(&clean(text))))
 }
 
 /// Prints a line in colours on stdout.
-pub fn say_painted(line: &Painted) -> Result<(), Fault> {
+pub fn print_painted(line: &Painted) -> Result<(), Fault> {
     print(&format!("{}\n", line.as_str()))
 }
 
 /// Prints JSON on stdout, indented for people.
-pub fn say_json(value: &Value) -> Result<(), Fault> {
+pub fn print_json(value: &Value) -> Result<(), Fault> {
     let mut value = value.clone();
     if let Some(redactor) = REDACTOR.get() {
         redactor.json(&mut value, Secrets::All);
     }
-    say_json_line(format!("{value:#}"))
+    print_json_line(format!("{value:#}"))
 }
 
 /// Prints JSON text as a line on stdout.
-pub fn say_json_line(json: String) -> Result<(), Fault> {
+pub fn print_json_line(json: String) -> Result<(), Fault> {
     let mut line = json.into_bytes();
     escape_json(&mut line);
     line.push(b'\n');
@@ -64,20 +64,20 @@ pub fn say_json_line(json: String) -> Result<(), Fault> {
 }
 
 /// Prints lines on stderr, escaped. When stderr is closed no one is left to read them, and the work continues.
-pub fn tell(text: &str) {
+pub fn print_note(text: &str) {
     let _ = writeln!(std::io::stderr(), "{}", escaped_for_display(&clean(text)));
 }
 
 /// Prints a fault on stderr, if that is still open.
 pub fn report(fault: &Fault) {
-    tell(&format!("error: {}", fault.message));
+    print_note(&format!("error: {}", fault.message));
     if !fault.hint.is_empty() {
-        tell(&format!("  hint: {}", fault.hint));
+        print_note(&format!("  hint: {}", fault.hint));
     }
 }
 
 /// Prints a line in colours on stderr.
-pub fn tell_painted(line: &Painted) {
+pub fn print_painted_note(line: &Painted) {
     let _ = writeln!(std::io::stderr(), "{}", line.as_str());
 }
 
@@ -102,7 +102,7 @@ pub fn typed_secret(label: &str) -> Result<String, Fault> {
     let read = std::io::stdin().read_line(&mut line);
     // The terminal shows what is typed again, whatever was read.
     let _ = tcsetattr(std::io::stdin(), OptionalActions::Now, &before);
-    tell("");
+    print_note("");
     read.map_err(wrong)?;
     Ok(line)
 }
@@ -117,17 +117,17 @@ pub fn print_usage(error: &clap::Error) {
     let text = error.render().to_string();
     let text = text.trim_end_matches('\n');
     if error.use_stderr() {
-        tell(text);
+        print_note(text);
     } else {
         // When stdout is closed no one is left to read it.
-        let _ = say(text);
+        let _ = print_line(text);
     }
 }
 
 /// Reports a panic without obeying what is in its message.
 pub fn escape_panics() {
     std::panic::set_hook(Box::new(|panic| {
-        tell(&format!("internal error: {panic}\nThis is a bug; please report it."));
+        print_note(&format!("internal error: {panic}\nThis is a bug; please report it."));
     }));
 }
 
@@ -155,8 +155,8 @@ impl qoder_stdio::Console for Streams {
         write_json_line(line)
     }
 
-    fn tell(&self, text: &str) {
-        tell(text);
+    fn print_note(&self, text: &str) {
+        print_note(text);
     }
 }
 

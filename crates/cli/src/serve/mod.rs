@@ -50,7 +50,7 @@ async fn serve(config: Config) -> Result<Exit, Fault> {
     };
     let listening = |address: &str| {
         // A reader that is gone is no reason not to serve.
-        let _ = screen::say(&format!("listening on {address}"));
+        let _ = screen::print_line(&format!("listening on {address}"));
     };
     let tidy = qoder_process::return_free_memory;
     qoder_server::serve::serve(config, listening, tidy, shutdown).await.map_err(|error| fault(&error))?;

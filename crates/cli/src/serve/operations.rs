@@ -18,7 +18,7 @@ pub(super) async fn run(action: ServeAction, config: Config) -> Result<Exit, Fau
         ServeAction::Migrate { check } => migrate(&config, check).await,
         ServeAction::Backup { file } => {
             admin::backup(&config, &file).await.map_err(|error| fault(&error))?;
-            screen::say(&format!("copied the database to {}", file.display()))?;
+            screen::print_line(&format!("copied the database to {}", file.display()))?;
             Ok(Exit::Success)
         }
         ServeAction::Nodes => {
@@ -28,14 +28,14 @@ pub(super) async fn run(action: ServeAction, config: Config) -> Result<Exit, Fau
                     "{}  {state}  {}  {}  since {}",
                     node.id, node.address, node.version, node.started_at
                 );
-                screen::say_row(&row)?;
+                screen::print_row(&row)?;
             }
             Ok(Exit::Success)
         }
         ServeAction::Sessions { action } => sessions(action, &config).await,
         ServeAction::Keys { action: KeysAction::Rotate } => {
             let count = admin::rotate_keys(&config).await.map_err(|error| fault(&error))?;
-            screen::say(&format!("the new master key seals {count} keys; restart the server"))?;
+            screen::print_line(&format!("the new master key seals {count} keys; restart the server"))?;
             Ok(Exit::Success)
         }
     }
@@ -55,7 +55,7 @@ async fn token(action: TokenAction, config: &Config) -> Result<Exit, Fault> {
             };
             let options = NewTokenOptions { user, tenant, scopes, expires_at };
             let token = admin::create_token(config, options).await.map_err(|error| fault(&error))?;
-            screen::say(&token.text)?;
+            screen::print_line(&token.text)?;
             Ok(Exit::Success)
         }
         TokenAction::List { json } => {
@@ -72,20 +72,20 @@ async fn token(action: TokenAction, config: &Config) -> Result<Exit, Fault> {
                         "state": state, "created_at": token.created_at, "expires_at": token.expires_at,
                         "used_at": token.used_at, "revoked_at": token.revoked_at,
                     });
-                    screen::say_json_line(row.to_string())?;
+                    screen::print_json_line(row.to_string())?;
                 } else {
                     let used =
                         token.used_at.map_or_else(|| "never used".to_owned(), |at| format!("used {at}"));
                     let scopes = token.scopes.join(",");
                     let (id, user, tenant) = (&token.id, &token.user, &token.tenant.name);
-                    screen::say_row(&format!("{id}  {state}  {user}  tenant {tenant}  {scopes}  {used}"))?;
+                    screen::print_row(&format!("{id}  {state}  {user}  tenant {tenant}  {scopes}  {used}"))?;
                 }
             }
             Ok(Exit::Success)
         }
         TokenAction::Revoke { id } => {
             if admin::revoke_token(config, &id).await.map_err(|error| fault(&error))? {
-                screen::say(&format!("revoked {id}"))?;
+                screen::print_line(&format!("revoked {id}"))?;
                 return Ok(Exit::Success);
             }
             let hint = "run `qodercli serve token list` to see tokens";
@@ -106,13 +106,13 @@ async fn doctor(config: &Config, as_json: bool) -> Result<Exit, Fault> {
             .iter()
             .map(|check| json!({ "check": check.what, "found": check.found, "problem": check.problem }))
             .collect();
-        screen::say_json_line(json!({ "ok": is_good, "checks": rows }).to_string())?;
+        screen::print_json_line(json!({ "ok": is_good, "checks": rows }).to_string())?;
     } else {
         for check in &checked {
             let word = if check.problem.is_none() { "ok  " } else { "FAIL" };
-            screen::say_row(&format!("{word}  {:<16} {}", check.what, check.found))?;
+            screen::print_row(&format!("{word}  {:<16} {}", check.what, check.found))?;
             if let Some(problem) = &check.problem {
-                screen::say_row(&format!("      {:<16} {problem}", ""))?;
+                screen::print_row(&format!("      {:<16} {problem}", ""))?;
             }
         }
     }
@@ -122,11 +122,11 @@ async fn doctor(config: &Config, as_json: bool) -> Result<Exit, Fault> {
 async fn migrate(config: &Config, check: bool) -> Result<Exit, Fault> {
     let before = admin::migration(config).await.map_err(|error| fault(&error))?;
     if check {
-        screen::say(&format!("schema {}, this program has {}", before.found, before.known))?;
+        screen::print_line(&format!("schema {}, this program has {}", before.found, before.known))?;
         return Ok(if before.found < before.known { Exit::General } else { Exit::Success });
     }
     let after = admin::migrate(config).await.map_err(|error| fault(&error))?;
-    screen::say(&format!("schema {} (was {})", after.found, before.found))?;
+    screen::print_line(&format!("schema {} (was {})", after.found, before.found))?;
     Ok(Exit::Success)
 }
 
@@ -134,7 +134,7 @@ async fn sessions(action: ServeSessionsAction, config: &Config) -> Result<Exit, 
     match action {
         ServeSessionsAction::Quarantined => {
             for session in admin::quarantined(config).await.map_err(|error| fault(&error))? {
-                screen::say_row(&format!(
+                screen::print_row(&format!(
                     "{}  {}  since {}",
                     session.id,
                     session.status.as_str(),
@@ -145,7 +145,7 @@ async fn sessions(action: ServeSessionsAction, config: &Config) -> Result<Exit, 
         }
         ServeSessionsAction::Release { id } => {
             if admin::release(config, &id).await.map_err(|error| fault(&error))? {
-                screen::say(&format!("{id} continues"))?;
+                screen::print_line(&format!("{id} continues"))?;
                 return Ok(Exit::Success);
             }
             let hint = "run `qodercli serve sessions quarantined` to see those that are";
@@ -159,7 +159,7 @@ async fn sessions(action: ServeSessionsAction, config: &Config) -> Result<Exit, 
                 return Err(Fault { exit: Exit::Session, message, hint });
             };
             for line in lines {
-                screen::say_json_line(String::from_utf8_lossy(&line).into_owned())?;
+                screen::print_json_line(String::from_utf8_lossy(&line).into_owned())?;
             }
             Ok(Exit::Success)
         }

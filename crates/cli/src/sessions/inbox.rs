@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use qoder_runtime::layout::SessionPaths;
-use qoder_runtime::session::new_id;
+use qoder_runtime::sessions::new_id;
 use qoder_store::inbox::{InboxError, Ticket, leave, withdraw};
 use qoder_store::{lease, timestamp};
 use qoder_types::record::InputOrigin;
@@ -13,7 +13,7 @@ use qoder_types::{Actor, InboxBody, InboxEntry, InboxOutcome, InboxReply, Messag
 
 use super::locate;
 use crate::exit::{Exit, Fault};
-use crate::screen::say;
+use crate::screen::print_line;
 
 /// How long the process that drives the session may take to reply.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -140,7 +140,7 @@ pub fn interrupt(environment: &BTreeMap<String, String>, id: &str) -> Result<Exi
 fn finish(reply: &InboxReply, done: &str) -> Result<Exit, Fault> {
     match reply.outcome {
         InboxOutcome::Accepted => {
-            say(done)?;
+            print_line(done)?;
             Ok(Exit::Success)
         }
         InboxOutcome::Lost | InboxOutcome::Refused => {

@@ -24,7 +24,8 @@ use qoder_core::State;
 use qoder_runtime::catalog::{self, SessionInfo};
 use qoder_runtime::layout::SessionPaths;
 use qoder_runtime::session::agent_logs;
-use qoder_runtime::session::{apply_line, new_id};
+use qoder_runtime::session::apply_line;
+use qoder_runtime::sessions::new_id;
 use qoder_runtime::store::jsonl::{Durability, Scan, scan};
 use qoder_runtime::store::line::Line;
 use qoder_runtime::store::{SessionKey, SessionLocation, StoreError};
@@ -35,7 +36,7 @@ use serde_json::json;
 use crate::command_line::arguments::Arguments;
 use crate::command_line::place::current_directory;
 use crate::exit::{Exit, Fault};
-use crate::screen::{say, say_json, say_row, tell};
+use crate::screen::{print_json, print_line, print_note, print_row};
 use crate::sessions::arguments::SessionsAction;
 pub use status::Status;
 
@@ -47,7 +48,7 @@ pub fn run(action: &SessionsAction, environment: &BTreeMap<String, String>) -> R
         SessionsAction::Delete { id } => {
             let (id, paths) = locate(environment, id)?;
             catalog::delete(&paths, &id)?;
-            say(&format!("deleted {id}"))?;
+            print_line(&format!("deleted {id}"))?;
             Ok(Exit::Success)
         }
         SessionsAction::Export { id, format } => export::run(environment, id, format),
@@ -95,11 +96,11 @@ pub fn list(environment: &BTreeMap<String, String>, all: bool, as_json: bool) ->
     let sessions = catalog::list(&root, (!all).then_some(cwd.as_path()));
     if as_json {
         let rows: Vec<_> = sessions.iter().map(info_json).collect();
-        say_json(&serde_json::Value::Array(rows))?;
+        print_json(&serde_json::Value::Array(rows))?;
         return Ok(Exit::Success);
     }
     if sessions.is_empty() {
-        tell("no sessions here; `qodercli sessions list --all` shows those of other directories");
+        print_note("no sessions here; `qodercli sessions list --all` shows those of other directories");
     }
     for session in sessions {
         let modified = jiff::Timestamp::try_from(session.modified)
@@ -108,9 +109,8 @@ pub fn list(environment: &BTreeMap<String, String>, all: bool, as_json: bool) ->
         let summary: String = session.summary().chars().take(80).collect();
         let summary = summary.replace(['\n', '\r', '\t'], " ");
         let place = if all { session.cwd.clone().unwrap_or_default() + "  " } else { String::new() };
-        let status = Status::of(&session.paths, session.modified);
-        let doing = status.doing.as_str();
-        say_row(&format!("{}  {modified}  {doing:<10}  {place}{summary}", session.id))?;
+        let status = Status::of(&session.paths, session.modified).words();
+        print_row(&format!("{}  {modified}  {status:<19}  {place}{summary}", session.id))?;
     }
     Ok(Exit::Success)
 }
@@ -182,7 +182,7 @@ fn tell_damage(scanned: Result<Scan, StoreError>) -> Result<Option<String>, Faul
         Err(error @ StoreError::Corrupt { .. }) => format!("{error}; showing what stands before it"),
         Err(error) => return Err(error.into()),
     };
-    tell(&format!("warning: {damage}"));
+    print_note(&format!("warning: {damage}"));
     Ok(Some(damage))
 }
 
@@ -196,11 +196,11 @@ fn repair(environment: &BTreeMap<String, String>, id: &str) -> Result<Exit, Faul
         let problem = format!("nothing of {} can be read", paths.log.display());
         return Err(Fault::input(problem, "`qodercli sessions delete` removes it"));
     }
-    say(&new)?;
-    tell(&format!("saved {} records as {new}; the original is unchanged", saved.saved));
+    print_line(&new)?;
+    print_note(&format!("saved {} records as {new}; the original is unchanged", saved.saved));
     if !saved.lost.is_empty() {
         let lines: Vec<String> = saved.lost.iter().take(20).map(u64::to_string).collect();
-        tell(&format!("lost {} lines: {}", saved.lost.len(), lines.join(", ")));
+        print_note(&format!("lost {} lines: {}", saved.lost.len(), lines.join(", ")));
     }
     Ok(Exit::Success)
 }

@@ -9,7 +9,7 @@ use qoder_runtime::sessions::retention::{self, OldSession, Pruned, Retention};
 use serde_json::{Value, json};
 
 use crate::exit::{Exit, Fault};
-use crate::screen::{say, say_json_line, say_row, tell};
+use crate::screen::{print_json_line, print_line, print_note, print_row};
 
 /// Deletes what is too old, or says what would go.
 pub fn run(environment: &BTreeMap<String, String>, dry_run: bool, as_json: bool) -> Result<Exit, Fault> {
@@ -20,28 +20,28 @@ pub fn run(environment: &BTreeMap<String, String>, dry_run: bool, as_json: bool)
     let retention = retention::configured(&settings);
     let pruned = retention.prune(&root, SystemTime::now(), dry_run);
     if as_json {
-        say_json_line(data(&retention, &pruned, dry_run).to_string())?;
+        print_json_line(data(&retention, &pruned, dry_run).to_string())?;
     } else {
-        show(&retention, &pruned, dry_run)?;
+        print_pruned(&retention, &pruned, dry_run)?;
     }
     Ok(if pruned.failed.is_empty() { Exit::Success } else { Exit::Session })
 }
 
-fn show(retention: &Retention, pruned: &Pruned, dry_run: bool) -> Result<(), Fault> {
+fn print_pruned(retention: &Retention, pruned: &Pruned, dry_run: bool) -> Result<(), Fault> {
     if !retention.enabled {
-        tell("nothing is deleted: general.sessionRetention.enabled is false");
+        print_note("nothing is deleted: general.sessionRetention.enabled is false");
     }
     let would = if dry_run { "would delete" } else { "deleted" };
     for session in &pruned.sessions {
-        say_row(&format!("{would} {}  last used {}", session.id, day(session)))?;
+        print_row(&format!("{would} {}  last used {}", session.id, day(session)))?;
     }
     for id in &pruned.in_use {
-        say_row(&format!("kept {id}  a process uses it"))?;
+        print_row(&format!("kept {id}  a process uses it"))?;
     }
     for (id, problem) in &pruned.failed {
-        tell(&format!("cannot delete {id}: {problem}"));
+        print_note(&format!("cannot delete {id}: {problem}"));
     }
-    say(&format!("{would} {} sessions", pruned.sessions.len()))
+    print_line(&format!("{would} {} sessions", pruned.sessions.len()))
 }
 
 fn day(session: &OldSession) -> String {

@@ -10,7 +10,7 @@ use qoder_runtime::store::SessionLocation;
 use qoder_types::record::{RecordBody, UserOrigin};
 
 use crate::exit::{Exit, Fault};
-use crate::screen::{self, say, tell};
+use crate::screen::{self, print_line, print_note};
 use crate::sessions::arguments::RewindArguments;
 use crate::sessions::{locate, read};
 
@@ -20,8 +20,8 @@ pub fn run(arguments: &RewindArguments, environment: &BTreeMap<String, String>) 
     let Some(to) = &arguments.to else {
         let mut prompts = Vec::new();
         read(&paths, |body| prompts.extend(prompt(body)))?;
-        prompts.iter().try_for_each(|line| screen::say_row(line))?;
-        tell("give one of these as --to MESSAGE; --dry-run shows what would change");
+        prompts.iter().try_for_each(|line| screen::print_row(line))?;
+        print_note("give one of these as --to MESSAGE; --dry-run shows what would change");
         return Ok(Exit::Success);
     };
     // The parser has refused any other word.
@@ -38,9 +38,9 @@ pub fn run(arguments: &RewindArguments, environment: &BTreeMap<String, String>) 
     let report = rewind(&mut session, &request, &setup.checkpoints())?;
     if arguments.json {
         let text = serde_json::to_string_pretty(&report).map_err(|error| Fault::output(&error.into()))?;
-        screen::say_json_line(text)?;
+        screen::print_json_line(text)?;
     } else {
-        show(&report, arguments.dry_run)?;
+        print_report(&report, arguments.dry_run)?;
     }
     Ok(Exit::Success)
 }
@@ -53,25 +53,25 @@ fn prompt(body: &RecordBody) -> Option<String> {
     (entry.origin == UserOrigin::Prompt).then(|| format!("{}  {line}", entry.uuid))
 }
 
-fn show(report: &RewindReport, dry_run: bool) -> Result<(), Fault> {
+fn print_report(report: &RewindReport, dry_run: bool) -> Result<(), Fault> {
     let would = if dry_run { "would change" } else { "changed" };
     if let Some(files) = &report.files_changed {
         let (added, removed) = (report.insertions.unwrap_or(0), report.deletions.unwrap_or(0));
-        say(&format!("{} files {would}, +{added} -{removed} lines", files.len()))?;
-        files.iter().try_for_each(|file| screen::say_row(&format!("  {file}")))?;
+        print_line(&format!("{} files {would}, +{added} -{removed} lines", files.len()))?;
+        files.iter().try_for_each(|file| screen::print_row(&format!("  {file}")))?;
     }
     for link in &report.skipped_links {
-        screen::say_row(&format!("  {link} is left alone: a link leads elsewhere by now"))?;
+        screen::print_row(&format!("  {link} is left alone: a link leads elsewhere by now"))?;
     }
     for file in &report.changed_elsewhere {
         let goes = if dry_run { "would go" } else { "went" };
-        screen::say_row(&format!(
+        screen::print_row(&format!(
             "  {file} was also changed by something else than a file tool; that {goes} too"
         ))?;
     }
     match report.messages_removed {
         Some(removed) => {
-            say(&format!("{removed} messages {}", if dry_run { "would go" } else { "are gone" }))
+            print_line(&format!("{removed} messages {}", if dry_run { "would go" } else { "are gone" }))
         }
         None => Ok(()),
     }

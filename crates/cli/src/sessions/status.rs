@@ -1,4 +1,4 @@
-//! What a session is doing, as its lease and its log tell: whether a process drives it, and whether a turn runs or waits.
+//! What a session is doing, as its lease and its log say: whether a process drives it, and whether a turn runs or waits.
 
 use std::time::SystemTime;
 
@@ -58,16 +58,21 @@ impl Status {
             return Self { doing: Doing::Ended, since: text(modified), pid };
         }
         let mut state = State::default();
+        let mut phase = None;
         let mut since = None;
         // A log that cannot be read to its end says what it says up to there.
         let _ = scan(paths, |line| {
-            if let Line::Record(record) = &line {
-                since = Some(record.timestamp.clone());
-            }
+            let at = match &line {
+                Line::Record(record) => Some(record.timestamp.clone()),
+                Line::Foreign(_) => None,
+            };
             apply_line(&mut state, line);
+            let now = (waits(&state), state.is_unfinished());
+            if phase.replace(now) != Some(now) {
+                since = at;
+            }
         });
-        let waits = state.open_calls().any(|call| call.asked.is_some() && call.answer.is_none());
-        let doing = match (held.is_some(), waits, state.is_unfinished()) {
+        let doing = match (held.is_some(), waits(&state), state.is_unfinished()) {
             (_, true, _) => Doing::Waiting,
             (true, false, true) => Doing::Running,
             (true, false, false) => Doing::Idle,
@@ -77,10 +82,31 @@ impl Status {
         Self { doing, since: since.or_else(|| text(modified)), pid }
     }
 
+    /// What a list shows: for a session that a process drives also since when, in the time zone of lists.
+    pub fn words(&self) -> String {
+        let time = match self.doing {
+            Doing::Running | Doing::Waiting | Doing::Idle => self.since.as_deref().and_then(clock),
+            Doing::Unfinished | Doing::Ended => None,
+        };
+        let word = self.doing.as_str();
+        time.map_or_else(|| word.to_owned(), |time| format!("{word} since {time}"))
+    }
+
     /// As data.
     pub fn to_json(&self) -> Value {
         json!({ "status": self.doing.as_str(), "since": self.since, "pid": self.pid })
     }
+}
+
+/// True when a call has no answer.
+fn waits(state: &State) -> bool {
+    state.open_calls().any(|call| call.asked.is_some() && call.answer.is_none())
+}
+
+/// The hour and minute of a record's time.
+fn clock(time: &str) -> Option<String> {
+    let time: jiff::Timestamp = time.parse().ok()?;
+    Some(time.strftime("%H:%M").to_string())
 }
 
 /// True when the last record of the log is the end of a turn, which is so for nearly all that no process drives.

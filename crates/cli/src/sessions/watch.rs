@@ -16,7 +16,7 @@ use super::locate;
 use crate::command_line::arguments::OutputFormat;
 use crate::exit::{Exit, Fault};
 use crate::run::host::{self, View};
-use crate::screen::tell;
+use crate::screen::print_note;
 use crate::sessions::arguments::WatchArguments;
 
 /// How often it is looked whether the session is still driven.
@@ -57,7 +57,7 @@ async fn follow(
             Ok(line) => line?,
             Err(_) if driven || arguments.follow => continue,
             Err(_) => {
-                tell(&format!("no process drives session {id}; `--follow` waits for one"));
+                print_note(&format!("no process drives session {id}; `--follow` waits for one"));
                 return Ok(Exit::Success);
             }
         };
@@ -74,10 +74,10 @@ async fn follow(
                     && entry.origin == UserOrigin::Prompt
                     && format == OutputFormat::Text
                 {
-                    tell(&format!("> {}", entry.message.content.to_text()));
+                    print_note(&format!("> {}", entry.message.content.to_text()));
                 }
                 if let RecordBody::Asked(asked) = &record.body {
-                    tell(&format!(
+                    print_note(&format!(
                         "{} waits for an answer: {}. Answer with `qodercli permissions answer {id} {} allow|deny`",
                         asked.tool_name, asked.decision.reason, asked.tool_use_id
                     ));

@@ -22,7 +22,7 @@ const LARGEST_IMAGE: u64 = 10 * 1024 * 1024;
 
 /// A prompt that was sent.
 #[derive(Debug, Serialize, Deserialize)]
-struct Kept {
+struct SentPrompt {
     text: String,
     project: String,
     at: String,
@@ -31,8 +31,9 @@ struct Kept {
 /// Earlier prompts: those of other projects first, then those of this one, newest last.
 pub fn history(root: &Path, project: &str) -> Vec<String> {
     let text = std::fs::read_to_string(root.join("history.jsonl")).unwrap_or_default();
-    let kept: Vec<Kept> = text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect();
-    let (own, others): (Vec<Kept>, Vec<Kept>) = kept.into_iter().partition(|one| one.project == project);
+    let kept: Vec<SentPrompt> = text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect();
+    let (own, others): (Vec<SentPrompt>, Vec<SentPrompt>) =
+        kept.into_iter().partition(|one| one.project == project);
     let all: Vec<String> = others.into_iter().chain(own).map(|one| one.text).collect();
     let from = all.len().saturating_sub(MOST_PROMPTS);
     all.into_iter().skip(from).collect()
@@ -44,7 +45,8 @@ pub fn keep_prompt(root: &Path, project: &str, text: &str) -> std::io::Result<()
         return Ok(());
     }
     let path = root.join("history.jsonl");
-    let kept = Kept { text: text.to_owned(), project: project.to_owned(), at: qoder_store::timestamp() };
+    let kept =
+        SentPrompt { text: text.to_owned(), project: project.to_owned(), at: qoder_store::timestamp() };
     let line = serde_json::to_string(&kept)?;
     // The first prompt of all comes before anything else is kept.
     std::fs::create_dir_all(root)?;

@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use qoder_protocol::{BoxFuture, SessionClient};
 use qoder_runtime::callbacks::Callbacks;
-use qoder_runtime::elicitations::Elicitations;
+use qoder_runtime::callbacks::Elicitations;
 use qoder_runtime::error::{DriveError, SessionError};
 use qoder_runtime::events::{Event, Sink};
 use qoder_runtime::sessions::{FirstPrompt, OpenError, OpenRequest, OpenedSession, SessionChoice, Sessions};

@@ -26,12 +26,15 @@ fn script() -> Script {
 
 /// The program as it is, or ended by the tracer when it enters the `number`-th call of `call`.
 fn program(sandbox: &Sandbox, server: &ScriptedServer, kill: Option<(&str, u64)>) -> Command {
-    let program = env!("CARGO_BIN_EXE_qodercli");
-    let plain = super::command(sandbox, server, &[]);
+    traced(sandbox, super::command(sandbox, server, &[]), kill)
+}
+
+/// The command as it is, or ended by the tracer when it enters the `number`-th of these system calls.
+pub(super) fn traced(sandbox: &Sandbox, plain: Command, kill: Option<(&str, u64)>) -> Command {
     let Some((call, number)) = kill else { return plain };
     let mut traced = sandbox.command("strace");
     traced.args(["-qq", "-o", "/dev/null", "-e", &format!("trace={call}")]);
-    traced.args(["-e", &format!("inject={call}:signal=KILL:when={number}"), program]);
+    traced.args(["-e", &format!("inject={call}:signal=KILL:when={number}")]).arg(plain.get_program());
     traced.args(plain.get_args()).envs(plain.get_envs().filter_map(|(name, value)| Some((name, value?))));
     traced.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     traced

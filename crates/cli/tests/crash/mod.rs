@@ -8,6 +8,8 @@
 #[cfg(test)]
 mod agents;
 #[cfg(test)]
+mod arrivals;
+#[cfg(test)]
 mod every_append;
 
 use std::collections::HashMap;

@@ -166,7 +166,7 @@ impl AgentList {
     }
 
     /// What the prompt says of them, when there is more than the one.
-    pub fn told(&self) -> Option<String> {
+    pub fn prompt_text(&self) -> Option<String> {
         let others: Vec<&Listed> = self.active().filter(|one| one.name != GENERAL_PURPOSE).collect();
         if others.is_empty() {
             return None;
@@ -241,7 +241,7 @@ mod tests {
             let words = format!("first line\n{}", "word ".repeat(1_000));
             list.add(format!("a{number:03}"), agent(Origin::User, &words)).unwrap();
         }
-        let told = list.told().unwrap();
+        let told = list.prompt_text().unwrap();
         assert!(told.len() < 60 * LONGEST_TOLD, "{}", told.len());
         assert!(told.contains("(52 more agents are not described here.)"), "{told}");
         assert!(told.contains("- `a000`: first line word"), "{told}");

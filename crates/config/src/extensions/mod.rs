@@ -17,7 +17,7 @@ use crate::skills::SkillList;
 use crate::sources::{Kind, Origin, Problem};
 
 pub use commands::{CommandRow, rows_of};
-pub use plugins::{Found, switched_on};
+pub use plugins::{PluginSet, switched_on};
 
 /// What was read.
 #[derive(Debug, Clone, Default)]

@@ -20,7 +20,7 @@ const MOST: usize = 100;
 
 /// The plugins of a session.
 #[derive(Debug, Clone, Default)]
-pub struct Found {
+pub struct PluginSet {
     /// Those to use: first the ones that were named for the run, in their order, then the installed ones by name.
     pub plugins: Vec<Plugin>,
     /// The servers that they describe.
@@ -59,7 +59,7 @@ fn switch<'a>(settings: &'a Settings, id: &str) -> Option<Switch<'a>> {
     chosen
 }
 
-impl Found {
+impl PluginSet {
     /// Looks for everything: `folders` are those that were named for the run.
     #[must_use]
     pub fn look(config: &Configuration, folders: &[PathBuf]) -> Self {
@@ -67,8 +67,8 @@ impl Found {
     }
 }
 
-fn find(config: &Configuration, folders: &[PathBuf]) -> Found {
-    let mut found = Found::default();
+fn find(config: &Configuration, folders: &[PathBuf]) -> PluginSet {
+    let mut found = PluginSet::default();
     for folder in folders {
         let read = manifest::read(folder, |_| INLINE.to_owned(), &config.config_root, &mut found.problems);
         add(read, &mut found);
@@ -92,7 +92,7 @@ fn find(config: &Configuration, folders: &[PathBuf]) -> Found {
     found
 }
 
-fn add(read: Result<Plugin, Problem>, found: &mut Found) {
+fn add(read: Result<Plugin, Problem>, found: &mut PluginSet) {
     let plugin = match read {
         Ok(plugin) => plugin,
         Err(problem) => {
@@ -132,7 +132,7 @@ fn add_installed(
     installed: &Installed,
     id: &str,
     switch: &Switch<'_>,
-    found: &mut Found,
+    found: &mut PluginSet,
 ) {
     let layer = switch.layer;
     let name = id.rsplit_once('@').map_or(id, |(name, _)| name);

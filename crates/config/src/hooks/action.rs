@@ -163,7 +163,7 @@ impl Action {
 
     /// What runs, in full: a person who vouches for it has to see all of it.
     #[must_use]
-    pub fn told(&self) -> String {
+    pub fn display_text(&self) -> String {
         match self {
             Self::Function(_) => "a function of the program that embeds this one".to_owned(),
             Self::Command(hook) => match &hook.args {

@@ -85,7 +85,9 @@ pub(super) fn read(
         };
     let name = match reader.text("name")? {
         Some(name) => name.to_owned(),
-        None => action.told().lines().next().unwrap_or_default().chars().take(NAME_CHARACTERS).collect(),
+        None => {
+            action.display_text().lines().next().unwrap_or_default().chars().take(NAME_CHARACTERS).collect()
+        }
     };
     let traits = traits(event, is_async, &reader)?;
     Ok(Entry { action, name, timeout, on_failure, traits })

@@ -65,7 +65,7 @@ impl std::fmt::Debug for Hook {
             .field("event", &self.event)
             .field("matcher", &self.matcher)
             .field("name", &self.name)
-            .field("action", &self.action.told())
+            .field("action", &self.action.display_text())
             .finish_non_exhaustive()
     }
 }

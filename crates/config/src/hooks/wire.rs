@@ -17,7 +17,7 @@ impl Hook {
         };
         json!({
             "event": self.event, "matcher": self.matcher, "if": self.traits.condition, "name": self.name,
-            "type": self.action.kind(), "runs": self.action.told(), "timeout": self.timeout.as_secs_f64(),
+            "type": self.action.kind(), "runs": self.action.display_text(), "timeout": self.timeout.as_secs_f64(),
             "onFailure": self.on_failure.or(default).map(OnFailure::as_str), "background": background,
             "once": self.traits.once, "origin": place.map(|place| place.origin.as_str()),
             "file": place.map(|place| place.file.display().to_string()), "line": place.and_then(|place| place.line),

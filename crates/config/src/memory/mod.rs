@@ -3,8 +3,8 @@
 //! the model has from the start; what comes later, and what a rule's head says, have files of their own.
 
 mod find;
-mod later;
 mod rule;
+mod session_memory;
 mod watch;
 
 use std::path::{Path, PathBuf};
@@ -13,7 +13,7 @@ use crate::settings::Settings;
 use crate::sources::Problem;
 
 use find::Finder;
-pub use later::Memory;
+pub use session_memory::Memory;
 pub use watch::{LoadedFile, LoadedFiles};
 
 /// Whose file it is.

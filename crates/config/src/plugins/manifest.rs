@@ -69,7 +69,7 @@ pub(crate) fn read(
     let path = root.join(MANIFEST);
     let manifest = match inside(&root, &path) {
         Ok(_) => read_plain(&path).map_err(|error| {
-            let (line, text) = told(error);
+            let (line, text) = line_and_text(error);
             whole(&path, line, text)
         })?,
         Err(Outside::Missing) => None,
@@ -100,7 +100,7 @@ pub(crate) fn read(
 }
 
 /// A file that cannot be read, as the line and the text of a problem.
-pub fn told(error: SettingsError) -> (Option<u64>, String) {
+pub fn line_and_text(error: SettingsError) -> (Option<u64>, String) {
     match error {
         SettingsError::Syntax { line, column, problem, .. } => {
             (u64::try_from(line).ok(), format!("is not valid JSON: {problem} (column {column})"))

@@ -14,7 +14,7 @@ use crate::sources::{Origin, Problem};
 
 pub use error::{NotApproved, PluginError};
 pub use installed::{Installed, MARKET, Staged, approve, folder_of, stage, uninstall};
-pub use manifest::told;
+pub use manifest::line_and_text;
 
 /// The source of a plugin that was named for this run.
 pub const INLINE: &str = "inline";

@@ -7,7 +7,7 @@ use qoder_types::server::{ServerConfig, Transport};
 
 use super::files::{Described, KEY, Place, of_layer};
 use crate::plugins::Plugin;
-use crate::plugins::manifest::told;
+use crate::plugins::manifest::line_and_text;
 use crate::server_config::{ConfigError, expand_server, parse_server};
 use crate::settings::read_plain;
 use crate::sources::{Origin, Problem};
@@ -24,7 +24,7 @@ pub fn of_plugin(plugin: &Plugin, problems: &mut Vec<Problem>) -> Vec<Described>
             Ok(Some(layer)) => layer,
             Ok(None) => continue,
             Err(error) => {
-                let (line, text) = told(error);
+                let (line, text) = line_and_text(error);
                 problem(line, text);
                 continue;
             }

@@ -245,7 +245,7 @@ impl SkillList {
 
     /// What the prompt says of them from the start: names and descriptions, cut alike when there are too many.
     #[must_use]
-    pub fn told(&self) -> Option<String> {
+    pub fn prompt_text(&self) -> Option<String> {
         let skills: Vec<&Arc<Skill>> = self.for_model().filter(|skill| skill.paths.is_empty()).collect();
         if skills.is_empty() {
             return None;
@@ -320,17 +320,17 @@ mod tests {
     #[test]
     fn descriptions_are_cut_alike_when_there_are_too_many() {
         let mut list = SkillList::default();
-        assert_eq!(list.told(), None);
+        assert_eq!(list.prompt_text(), None);
         for number in 0..300 {
             list.add(skill(&format!("skill-{number:03}"), &"long words ".repeat(90), &[]));
         }
-        let told = list.told().unwrap();
+        let told = list.prompt_text().unwrap();
         assert!(told.len() <= BUDGET + 100, "{}", told.len());
         assert!(told.contains("- `skill-000`: long words") && told.contains('…'));
-        assert_eq!(told, list.told().unwrap());
+        assert_eq!(told, list.prompt_text().unwrap());
         let mut few = SkillList::default();
         few.add(skill("one", "Does\n  one thing.", &[]));
-        assert_eq!(few.told().unwrap(), "\n\nThe skills:\n- `one`: Does one thing.");
+        assert_eq!(few.prompt_text().unwrap(), "\n\nThe skills:\n- `one`: Does one thing.");
     }
 
     #[test]

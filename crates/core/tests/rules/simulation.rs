@@ -180,7 +180,7 @@ impl Simulation<'_> {
             }
             Step::Run(ids) => ids.iter().for_each(|id| self.run_call(id)),
             Step::Notice(text) => self.user(UserOrigin::Notice, MessageContent::Text(text.into()), None),
-            Step::TellTasks(ids) => self.tell(ids),
+            Step::AppendTaskNotices(ids) => self.tell(ids),
             Step::Compact => self.compact(),
             Step::CallModel => self.call_model(),
             Step::End(reason) => {

@@ -4,7 +4,7 @@
 use qoder_types::{HookRun, HookVerdict, Hooked, PermissionUpdate};
 use serde_json::Value;
 
-use crate::answers::more::More;
+use crate::answers::event_fields::EventFields;
 use crate::answers::output::Said;
 use qoder_config::hooks::HookEvent;
 
@@ -32,7 +32,7 @@ pub struct Joined {
     /// Why the turn ends.
     pub stop: Option<String>,
     /// What single events let hooks say besides.
-    pub more: More,
+    pub more: EventFields,
 }
 
 /// Joins what each hook said, in the order in which they were registered.

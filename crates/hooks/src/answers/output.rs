@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 
 use qoder_config::sources::kind_of;
 
-use crate::answers::more::More;
+use crate::answers::event_fields::EventFields;
 use qoder_config::hooks::HookEvent;
 
 /// The longest text of a hook that the model reads, in characters.
@@ -24,7 +24,7 @@ pub(crate) struct Said {
     pub(crate) context: Option<String>,
     pub(crate) stop: Option<String>,
     pub(crate) message: Option<String>,
-    pub(crate) more: More,
+    pub(crate) more: EventFields,
 }
 
 /// What reading an output came to: what counts of it, and what was wrong with the rest.
@@ -138,7 +138,7 @@ fn specific(event: HookEvent, fields: &Map<String, Value>, said: &mut Said) -> R
         | HookEvent::TeammateIdle
         | HookEvent::Setup => {}
     }
-    with.more = More::read(event, part)?;
+    with.more = EventFields::read(event, part)?;
     *said = with;
     Ok(())
 }

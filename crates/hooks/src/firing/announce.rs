@@ -31,10 +31,10 @@ pub(crate) struct Response<'a> {
 
 /// The run of one hook, as the host hears of it.
 pub(crate) struct Announcement {
-    told: Option<Arc<Told>>,
+    run: Option<Arc<HookRun>>,
 }
 
-struct Told {
+struct HookRun {
     firing: Firing,
     event: HookEvent,
     hook: String,
@@ -44,20 +44,20 @@ struct Told {
 impl Announcement {
     pub(crate) fn new(firing: &Firing, hook: &str, event: HookEvent) -> std::io::Result<Self> {
         let wanted = firing.outlet.wants_runs() || event == HookEvent::SessionStart;
-        let told = wanted.then(|| {
+        let run = wanted.then(|| {
             let id = Uuid::new_v4().to_string();
-            Arc::new(Told { firing: firing.clone(), event, hook: hook.to_owned(), id })
+            Arc::new(HookRun { firing: firing.clone(), event, hook: hook.to_owned(), id })
         });
-        if let Some(told) = &told {
-            told.report(RunReport::Started)?;
+        if let Some(run) = &run {
+            run.report(RunReport::Started)?;
         }
-        Ok(Self { told })
+        Ok(Self { run })
     }
 
     /// Passes on what a program writes, at a bounded pace. What is left out comes with the response.
     pub(crate) fn listener(&self) -> Option<CapturedListener> {
-        let told = Arc::clone(self.told.as_ref()?);
-        let streams = [(); 2].map(|()| told.firing.redactor.stream(Secrets::All));
+        let run = Arc::clone(self.run.as_ref()?);
+        let streams = [(); 2].map(|()| run.firing.redactor.stream(Secrets::All));
         let state = Mutex::new((None::<Instant>, 0_u32, streams));
         Some(Arc::new(move |stream, text| {
             let mut state = state.lock().unwrap_or_else(PoisonError::into_inner);
@@ -73,19 +73,19 @@ impl Announcement {
             }
             *last = Some(Instant::now());
             *count += 1;
-            told.progress(stream, &text);
+            run.progress(stream, &text);
         }))
     }
 
     pub(crate) fn end(mut self, response: &Response<'_>) -> std::io::Result<()> {
-        match self.told.take() {
-            Some(told) => told.respond(response),
+        match self.run.take() {
+            Some(run) => run.respond(response),
             None => Ok(()),
         }
     }
 }
 
-impl Told {
+impl HookRun {
     fn progress(&self, stream: CapturedStream, text: &str) {
         let end = text.char_indices().map(|(at, _)| at).find(|at| *at >= LONGEST_PIECE).unwrap_or(text.len());
         let text = &text[..end];
@@ -115,9 +115,9 @@ impl Told {
 
 impl Drop for Announcement {
     fn drop(&mut self) {
-        if let Some(told) = self.told.take() {
+        if let Some(run) = self.run.take() {
             // A host that is gone is met again by the next message of the turn.
-            let _ = told.respond(&Response { outcome: "cancelled", ..Response::default() });
+            let _ = run.respond(&Response { outcome: "cancelled", ..Response::default() });
         }
     }
 }

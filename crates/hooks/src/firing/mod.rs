@@ -2,10 +2,10 @@
 //! has continued.
 
 pub(crate) mod announce;
+pub(crate) mod background;
 pub(crate) mod command;
 pub(crate) mod http;
 pub(crate) mod judge;
-pub(crate) mod late;
 pub(crate) mod matcher;
 pub(crate) mod prompt;
 pub(crate) mod run;

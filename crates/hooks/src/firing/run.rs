@@ -152,7 +152,7 @@ impl Firing {
             });
         }
         let announcement = Announcement::new(self, &one.hook.name, occasion.event)?;
-        self.tell_status(&one.hook)?;
+        self.emit_status(&one.hook)?;
         let begun = Instant::now();
         let limit = occasion.at_most.map_or(one.hook.timeout, |most| most.min(one.hook.timeout));
         let came = AssertUnwindSafe(self.run(one, occasion, &announcement)).catch_unwind();
@@ -173,7 +173,7 @@ impl Firing {
     /// The whole run of a hook in the background.
     async fn run_whole(&self, one: &Arc<Registered>, occasion: &Occasion) -> std::io::Result<Answered> {
         let announcement = Announcement::new(self, &one.hook.name, occasion.event)?;
-        self.tell_status(&one.hook)?;
+        self.emit_status(&one.hook)?;
         let begun = Instant::now();
         let whole = async {
             match self.run(one, occasion, &announcement).await {
@@ -263,7 +263,7 @@ impl Firing {
         Came::Answered(Answered::new(output.map_err(|problem| (HookOutcome::Error, problem))))
     }
 
-    fn tell_status(&self, hook: &Hook) -> std::io::Result<()> {
+    fn emit_status(&self, hook: &Hook) -> std::io::Result<()> {
         match &hook.traits.status_message {
             Some(message) => self.outlet.warn(message),
             None => Ok(()),

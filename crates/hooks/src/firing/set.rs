@@ -11,8 +11,8 @@ use qoder_core::ports::CommandEnvironment;
 use serde_json::{Map, Value};
 use tokio::task::JoinHandle;
 
+use crate::firing::background::BackgroundAnswer;
 use crate::firing::judge::Judge;
-use crate::firing::late::Late;
 use crate::firing::matcher::Matcher;
 use crate::firing::run::Occasion;
 use qoder_config::extensions::Loaded;
@@ -89,7 +89,7 @@ struct Shared {
     ran_once: Mutex<BTreeSet<String>>,
     /// What runs beside the session, and whether its end is worth a little time.
     running: Mutex<Vec<(bool, JoinHandle<()>)>>,
-    late: Mutex<Vec<Late>>,
+    late: Mutex<Vec<BackgroundAnswer>>,
 }
 
 #[derive(Default)]
@@ -276,7 +276,7 @@ impl Hooks {
             return true;
         }
         let place = hook.traits.place.as_ref().map(|place| place.file.display().to_string());
-        let key = format!("{}|{}|{}", hook.event, place.unwrap_or_default(), hook.action.told());
+        let key = format!("{}|{}|{}", hook.event, place.unwrap_or_default(), hook.action.display_text());
         self.shared.ran_once.lock().unwrap_or_else(PoisonError::into_inner).insert(key)
     }
 
@@ -296,7 +296,7 @@ impl Hooks {
     }
 
     /// Takes what came after the caller had continued.
-    pub(crate) fn arrived(&self, late: Late) {
+    pub(crate) fn arrived(&self, late: BackgroundAnswer) {
         self.shared.late.lock().unwrap_or_else(PoisonError::into_inner).push(late);
         if let Some(arrived) = self.shared.session.get() {
             arrived();
@@ -305,7 +305,7 @@ impl Hooks {
 
     /// What came meanwhile, once.
     #[must_use]
-    pub fn take_late(&self) -> Vec<Late> {
+    pub fn take_late(&self) -> Vec<BackgroundAnswer> {
         std::mem::take(&mut *self.shared.late.lock().unwrap_or_else(PoisonError::into_inner))
     }
 

@@ -32,14 +32,14 @@ impl Events {
     }
 
     /// Reports an event, unless silenced.
-    pub(super) fn tell(&self, event: PeerEvent) {
+    pub(super) fn report(&self, event: PeerEvent) {
         if !self.silent.load(Ordering::SeqCst) {
             (self.sink)(event);
         }
     }
 
     /// The last event, at most once.
-    pub(super) fn tell_closed(&self, reason: String) {
+    pub(super) fn report_closed(&self, reason: String) {
         if !self.silent.swap(true, Ordering::SeqCst) {
             (self.sink)(PeerEvent::Closed(reason));
         }
@@ -60,7 +60,7 @@ impl Events {
             std::cmp::Ordering::Equal => "the server logs too much; messages were left out".to_owned(),
             std::cmp::Ordering::Greater => return,
         };
-        self.tell(PeerEvent::Log { level: level.to_owned(), text });
+        self.report(PeerEvent::Log { level: level.to_owned(), text });
     }
 }
 
@@ -88,8 +88,8 @@ mod tests {
         // A slow machine may open a few windows meanwhile.
         assert!(heard.lock().unwrap().len() < 5_000);
         heard.lock().unwrap().clear();
-        events.tell_closed("gone".to_owned());
-        events.tell_closed("again".to_owned());
+        events.report_closed("gone".to_owned());
+        events.report_closed("again".to_owned());
         events.log("info", "late");
         assert_eq!(*heard.lock().unwrap(), [PeerEvent::Closed("gone".to_owned())]);
     }

@@ -358,11 +358,11 @@ async fn watch(service: Service, handler: Arc<Handler>, done: CancellationToken)
     tokio::pin!(ended);
     tokio::select! {
         () = handler.fault.gone() => {
-            tell_end(&handler);
+            report_end(&handler);
             // How the loop ended says nothing that the fault does not.
             let _ = ended.await;
         }
-        _ = &mut ended => tell_end(&handler),
+        _ = &mut ended => report_end(&handler),
     }
     done.cancel();
 }
@@ -371,9 +371,9 @@ fn closed() -> PeerError {
     PeerError::Closed("the connection was closed".to_owned())
 }
 
-fn tell_end(handler: &Handler) {
+fn report_end(handler: &Handler) {
     handler.fault.fail(CLOSED);
-    handler.events.tell_closed(handler.fault.text().unwrap_or_default());
+    handler.events.report_closed(handler.fault.text().unwrap_or_default());
 }
 
 /// Why the handshake failed, with what the process wrote.

@@ -41,7 +41,7 @@ impl Inner {
         let Ok(Some(server_url)) = server_url else { return Authorized::NotHere };
         let begun = match authorizer.begin(Some(challenge), None).await {
             Ok(begun) => begun,
-            Err(error) => return Authorized::No(told(&error)),
+            Err(error) => return Authorized::No(described(&error)),
         };
         let Begun::Redirect { auth_url, state, scopes, resource_metadata_url, returned } = begun else {
             return Authorized::Yes;
@@ -67,7 +67,7 @@ impl Inner {
             },
             kept = returned => kept,
         };
-        kept.map_or_else(|error| Authorized::No(told(&error)), |()| Authorized::Yes)
+        kept.map_or_else(|error| Authorized::No(described(&error)), |()| Authorized::Yes)
     }
 
     fn authorizer(&self, name: &str) -> Result<Arc<dyn Authorizer>, ServerError> {
@@ -155,12 +155,12 @@ impl Inner {
     fn complain(&self, name: &str, error: &AuthorizationError) {
         let _ = self.change(name, None, |server: &mut Server| {
             if server.status != super::ServerStatus::Connected {
-                server.error = Some(told(error));
+                server.error = Some(described(error));
             }
         });
     }
 }
 
-fn told(error: &AuthorizationError) -> String {
+fn described(error: &AuthorizationError) -> String {
     format!("{error}; {}", error.hint())
 }

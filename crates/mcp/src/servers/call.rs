@@ -43,7 +43,7 @@ impl Inner {
             let peer = tokio::select! {
                 biased;
                 () = cancelled.clone() => return Err("the call was interrupted".to_owned()),
-                peer = self.usable(server) => peer.map_err(|error| told(server, &error))?,
+                peer = self.usable(server) => peer.map_err(|error| described(server, &error))?,
             };
             let attempt = self.with(server, |server| server.attempt).map_err(|error| error.to_string())?;
             match peer.call(call.clone()).await {
@@ -52,12 +52,12 @@ impl Inner {
                     tokio::select! {
                         biased;
                         () = cancelled.clone() => return Err("the call was interrupted".to_owned()),
-                        renewed = self.renew(server, challenge) => renewed.map_err(|error| told(server, &error))?,
+                        renewed = self.renew(server, challenge) => renewed.map_err(|error| described(server, &error))?,
                     }
                 }
                 Err(error @ PeerError::NeedsAuth(_)) => {
                     self.needs_auth(server, &error);
-                    return Err(told(server, &error));
+                    return Err(described(server, &error));
                 }
                 // Nothing was sent, so the call can go to the next connection.
                 Err(PeerError::NotConnected(_)) if !lost => {
@@ -180,7 +180,7 @@ fn next(server: &Server, can_authorize: bool) -> Next {
     }
 }
 
-fn told(server: &str, error: &PeerError) -> String {
+fn described(server: &str, error: &PeerError) -> String {
     match error {
         PeerError::NeedsAuth(challenge) => format!(
             "the server `{server}` needs authentication (HTTP {}); a person has to sign in to it, then the call can be \

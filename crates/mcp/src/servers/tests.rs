@@ -61,7 +61,7 @@ impl Scripted {
         self.tools.lock().unwrap().iter().map(tool).collect()
     }
 
-    fn tell(&self, event: PeerEvent) {
+    fn report(&self, event: PeerEvent) {
         let events = self.events.lock().unwrap().clone().unwrap();
         events(event);
     }
@@ -335,7 +335,7 @@ async fn changed_tools_take_the_place_of_the_old_ones() {
     let servers = servers(vec![(stdio("kb"), Arc::clone(&peer))]);
     servers.connect().await;
     *peer.tools.lock().unwrap() = vec!["with space", "find", "find"];
-    peer.tell(PeerEvent::ToolsChanged);
+    peer.report(PeerEvent::ToolsChanged);
     servers.inner.until(|all| all["kb"].tools.len() == 2).await;
     let names: Vec<String> = servers.tools().iter().map(|tool| tool.definition().name.clone()).collect();
     assert_eq!(names, [tool_name("kb", "with space"), "mcp__kb__find".to_owned()]);

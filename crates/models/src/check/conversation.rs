@@ -92,7 +92,7 @@ impl Conversation {
     }
 
     /// Adds a message of the user.
-    pub(super) fn say(&mut self, content: Vec<ContentBlock>) {
+    pub(super) fn push_user(&mut self, content: Vec<ContentBlock>) {
         self.add(Role::User, content);
     }
 
@@ -103,7 +103,7 @@ impl Conversation {
             content: ToolResultContent::Text(result.to_owned()),
             is_error: false,
         });
-        self.say(results.collect());
+        self.push_user(results.collect());
     }
 
     /// Asks for a reply, and keeps it.

@@ -125,7 +125,7 @@ impl Probes {
 
     async fn text(&mut self) -> Result<Outcome, Stop> {
         let mut conversation = Conversation::new(&self.model);
-        conversation.say(vec![ContentBlock::text("Count from one to ten in words.")]);
+        conversation.push_user(vec![ContentBlock::text("Count from one to ten in words.")]);
         let answer = self.ask(&mut conversation, SHORT).await?;
         let said = answer.text();
         let outcome = match (said.trim().is_empty(), answer.has_reasoning()) {
@@ -160,7 +160,7 @@ impl Probes {
     async fn tool_call(&mut self) -> Result<Outcome, Stop> {
         let mut conversation = Conversation::new(&self.model).with_tools(vec![add()]);
         let prompt = "Call add with {\"a\": 17, \"b\": 25}";
-        conversation.say(vec![ContentBlock::text(prompt)]);
+        conversation.push_user(vec![ContentBlock::text(prompt)]);
         let answer = self.ask(&mut conversation, SHORT).await?;
         let detail = match answer.calls().as_slice() {
             [] => return Ok(outcome(Verdict::Partly, format!("no call: {}", quoted(&answer.text())))),
@@ -181,7 +181,7 @@ impl Probes {
         let mut conversation = Conversation::new(&self.model).with_tools(vec![add()]);
         let prompt =
             "Call add twice in this one reply: with {\"a\": 1, \"b\": 2} and with {\"a\": 3, \"b\": 4}";
-        conversation.say(vec![ContentBlock::text(prompt)]);
+        conversation.push_user(vec![ContentBlock::text(prompt)]);
         let answer = self.ask(&mut conversation, SHORT).await?;
         let count = answer.calls().len();
         if count == 0 {
@@ -198,7 +198,7 @@ impl Probes {
     async fn image(&mut self) -> Result<Outcome, Stop> {
         let mut conversation = Conversation::new(&self.model);
         let source = ImageSource::Base64 { media_type: "image/png".to_owned(), data: RED.to_owned() };
-        conversation.say(vec![
+        conversation.push_user(vec![
             ContentBlock::Image { source },
             ContentBlock::text("What color is this picture? Answer with one word."),
         ]);
@@ -217,7 +217,8 @@ impl Probes {
         }
         let mut conversation =
             Conversation::new(&self.model).with_thinking(Thinking::Budget(REASONING), "low");
-        conversation.say(vec![ContentBlock::text("What is 17 * 3? Think first, then give the number.")]);
+        conversation
+            .push_user(vec![ContentBlock::text("What is 17 * 3? Think first, then give the number.")]);
         let answer = self.ask_at_most(&mut conversation, REASONED_REPLY).await?;
         if !answer.has_reasoning() {
             return Ok(outcome(Verdict::Partly, "accepted; the reply shows no reasoning"));
@@ -225,7 +226,7 @@ impl Probes {
         if !self.budget.allows(SHORT + REASONED_REPLY, REASONED_REPLY) {
             return Ok(outcome(Verdict::Works, "shown; sending it back was not tried"));
         }
-        conversation.say(vec![ContentBlock::text("And plus one? Give the number.")]);
+        conversation.push_user(vec![ContentBlock::text("And plus one? Give the number.")]);
         self.ask_at_most(&mut conversation, REASONED_REPLY).await?;
         Ok(outcome(Verdict::Works, "shown, and accepted when it is sent back"))
     }
@@ -243,7 +244,7 @@ impl Probes {
         }
         text.push_str("What is the code plus one? Answer with the number alone.");
         let mut conversation = Conversation::new(&self.model);
-        conversation.say(vec![ContentBlock::text(text)]);
+        conversation.push_user(vec![ContentBlock::text(text)]);
         let most = self.budget.reply_tokens(tokens + SHORT).ok_or(Stop::Unaffordable)?;
         let said = self.ask_at_most(&mut conversation, most).await?.text();
         Ok(match said.contains("4417") {

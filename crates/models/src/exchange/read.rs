@@ -15,7 +15,7 @@ use super::{Timeouts, unpack};
 use crate::failure::{self, AttemptFailure, malformed};
 use crate::profile::Profile;
 use crate::routes::Route;
-use crate::wires::partial::tell_whole;
+use crate::wires::partial::emit_whole;
 use crate::wires::reply::{Decoded, Decoder, Sink};
 
 /// How long to wait for the end of a response after its last event; reading it makes the connection reusable.
@@ -150,7 +150,7 @@ async fn read_whole(
     }
     if let Some(decoded) = route.protocol.whole(&text, profile) {
         if let Some(sink) = sink {
-            tell_whole(sink, &decoded, 1);
+            emit_whole(sink, &decoded, 1);
         }
         return Ok(decoded);
     }

@@ -24,7 +24,7 @@ use crate::calls::Endpoint;
 use crate::failure::AttemptFailure;
 use crate::settings::Price;
 use crate::settings::catalog::Entry;
-use crate::wires::partial::tell_whole;
+use crate::wires::partial::emit_whole;
 use crate::wires::reply::{Decoded, Sink};
 use conversation::Conversation;
 use plan::Action;
@@ -67,7 +67,7 @@ impl Endpoint for Offline {
             let decoded = answer(request);
             if request.partial {
                 let length = decoded.content.iter().map(block_length).max().unwrap_or(0);
-                tell_whole(sink.clone(), &decoded, length / PIECE + 1);
+                emit_whole(sink.clone(), &decoded, length / PIECE + 1);
             }
             Ok(decoded)
         })

@@ -41,11 +41,11 @@ pub struct ProfileInForce {
 pub(crate) fn by_address(base: &Url, provider: &str, protocol: Protocol) -> Choice {
     let host = base.host_str().unwrap_or_default().to_ascii_lowercase();
     if let Some((_, name)) = table::HOSTS.iter().find(|(pattern, _)| matches(pattern, &host)) {
-        return told(name, format!("host `{host}`"));
+        return chosen_by(name, format!("host `{host}`"));
     }
     let port = base.port();
     if let Some((number, name)) = table::PORTS.iter().find(|(number, _)| Some(*number) == port) {
-        return told(name, format!("port {number}"));
+        return chosen_by(name, format!("port {number}"));
     }
     let called = provider.to_ascii_lowercase();
     let alias = table::ALIASES.iter().find(|(alias, _)| *alias == called).map(|(_, name)| *name);
@@ -98,7 +98,7 @@ pub(crate) fn by_headers(headers: &HeaderMap) -> Option<Choice> {
     };
     table::HEADERS.iter().find_map(|(part, value, name)| {
         let (header, _) = fits(part, value)?;
-        Some(told(name, format!("response header `{header}`")))
+        Some(chosen_by(name, format!("response header `{header}`")))
     })
 }
 
@@ -108,10 +108,10 @@ pub(crate) fn by_models(list: &Value) -> Option<Choice> {
     let entry = data.first()?;
     let owner = entry.get("owned_by").and_then(Value::as_str)?;
     let (_, name) = table::OWNERS.iter().find(|(known, _)| *known == owner)?;
-    Some(told(name, format!("its list of models says `owned_by: {owner}`")))
+    Some(chosen_by(name, format!("its list of models says `owned_by: {owner}`")))
 }
 
-fn told(name: &str, reason: String) -> Choice {
+fn chosen_by(name: &str, reason: String) -> Choice {
     // Every name of the tables is a row; a test holds that.
     Choice { profile: find(name).unwrap_or(UNKNOWN_CHAT), reason, is_guess: false }
 }

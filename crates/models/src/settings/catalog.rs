@@ -21,7 +21,7 @@ pub(crate) struct Entry {
     pub(crate) price: Option<Price>,
 }
 
-struct Family {
+struct ModelFamily {
     prefix: &'static str,
     context_window: u64,
     max_output_tokens: u64,
@@ -33,17 +33,22 @@ const fn price(input: f64, output: f64, cache_read: f64, cache_write: f64) -> Pr
 }
 
 /// An image model: dollars per million tokens, or per picture. Input counts as pictures, which cost more than text.
-const fn images(prefix: &'static str, input: f64, output: f64, image: f64) -> Family {
+const fn images(prefix: &'static str, input: f64, output: f64, image: f64) -> ModelFamily {
     let price = Price { input, output, cache_read: 0.0, cache_write: 0.0, image };
     family(prefix, UNKNOWN_WINDOW, DEFAULT_OUTPUT, price)
 }
 
-const fn family(prefix: &'static str, context_window: u64, max_output_tokens: u64, price: Price) -> Family {
-    Family { prefix, context_window, max_output_tokens, price }
+const fn family(
+    prefix: &'static str,
+    context_window: u64,
+    max_output_tokens: u64,
+    price: Price,
+) -> ModelFamily {
+    ModelFamily { prefix, context_window, max_output_tokens, price }
 }
 
 /// The longest matching prefix wins, so dated ids find their family.
-static FAMILIES: &[Family] = &[
+static FAMILIES: &[ModelFamily] = &[
     family("claude-opus-4", 200_000, 32_000, price(15.0, 75.0, 1.5, 18.75)),
     family("claude-opus-4-5", 200_000, 64_000, price(5.0, 25.0, 0.5, 6.25)),
     family("claude-opus-4-6", 200_000, 128_000, price(5.0, 25.0, 0.5, 6.25)),

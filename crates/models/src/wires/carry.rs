@@ -9,7 +9,7 @@ use qoder_types::{ContentBlock, MessageContent};
 use crate::profile::{Images, Profile, ReasoningBack};
 use crate::protocol::Protocol;
 use crate::wires::media;
-use crate::wires::reasoning::{Kept, RESPONSES_SIGNATURE, is_anthropic_signature};
+use crate::wires::reasoning::{KeptReasoning, RESPONSES_SIGNATURE, is_anthropic_signature};
 
 /// How much is left out.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
@@ -51,7 +51,7 @@ fn is_lost(block: &ContentBlock, protocol: Protocol, profile: &Profile) -> bool 
     if thinking.is_empty() {
         return false;
     }
-    let of_chat = Kept::from_signature(signature);
+    let of_chat = KeptReasoning::from_signature(signature);
     let of_responses = signature.starts_with(RESPONSES_SIGNATURE);
     match protocol {
         Protocol::AnthropicMessages => {

@@ -87,7 +87,7 @@ impl Assembly {
         let Some(block) = self.blocks.get_mut(index) else { return };
         block.body.push_str(piece);
         if self.sink.is_some() && self.open == Some(index) {
-            self.tell_rest(index);
+            self.emit_rest(index);
         }
     }
 
@@ -140,8 +140,8 @@ impl Assembly {
             delta.push_str(r#","stop_sequence":null},"usage":"#);
             delta.push_str(&serde_json::to_string(&usage).unwrap_or_else(|_| "{}".into()));
             delta.push('}');
-            self.tell(delta);
-            self.tell(r#"{"type":"message_stop"}"#.into());
+            self.emit(delta);
+            self.emit(r#"{"type":"message_stop"}"#.into());
         }
         Decoded {
             id: self.id,
@@ -191,7 +191,7 @@ impl Assembly {
         event.push_str(
             r#","content":[],"stop_reason":null,"stop_sequence":null,"usage":{"input_tokens":0,"output_tokens":0}}}"#,
         );
-        self.tell(event);
+        self.emit(event);
     }
 
     fn open_block(&mut self, index: usize) {
@@ -210,12 +210,12 @@ impl Assembly {
             }
         }
         event.push('}');
-        self.tell(event);
+        self.emit(event);
         self.open = Some(index);
-        self.tell_rest(index);
+        self.emit_rest(index);
     }
 
-    fn tell_rest(&mut self, index: usize) {
+    fn emit_rest(&mut self, index: usize) {
         let Some(block) = self.blocks.get_mut(index) else { return };
         let Some(piece) = block.body.get(block.told..).filter(|piece| !piece.is_empty()) else { return };
         let (kind, field) = match block.kind {
@@ -234,7 +234,7 @@ impl Assembly {
         json::quote_into(&mut event, piece);
         event.push_str("}}");
         block.told = block.body.len();
-        self.tell(event);
+        self.emit(event);
     }
 
     fn close(&mut self, index: usize) {
@@ -245,7 +245,7 @@ impl Assembly {
         if self.open != Some(index) {
             self.open_block(index);
         }
-        self.tell_rest(index);
+        self.emit_rest(index);
         let signature = match self.blocks.get_mut(index) {
             Some(block) => {
                 block.closed = true;
@@ -262,13 +262,13 @@ impl Assembly {
             );
             json::quote_into(&mut event, &signature);
             event.push_str("}}");
-            self.tell(event);
+            self.emit(event);
         }
-        self.tell(format!(r#"{{"type":"content_block_stop","index":{index}}}"#));
+        self.emit(format!(r#"{{"type":"content_block_stop","index":{index}}}"#));
         self.open = None;
     }
 
-    fn tell(&self, event: String) {
+    fn emit(&self, event: String) {
         if let Some(sink) = &self.sink {
             sink.partial(event);
         }
@@ -303,7 +303,7 @@ pub(crate) fn parse_input(text: &str) -> Value {
 
 /// Emits a complete reply as the events of a stream, with texts and arguments in `chunks` pieces. The reply itself stays
 /// as it is: blocks that have no events of their own must not get lost.
-pub(crate) fn tell_whole(sink: Sink, reply: &Decoded, chunks: usize) {
+pub(crate) fn emit_whole(sink: Sink, reply: &Decoded, chunks: usize) {
     let mut assembly = Assembly::new(Some(sink));
     assembly.id.clone_from(&reply.id);
     assembly.model.clone_from(&reply.model);

@@ -25,7 +25,7 @@ pub(super) fn is_anthropic_signature(signature: &str) -> bool {
 /// What is kept for the endpoint.
 #[derive(Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
-pub(crate) struct Kept {
+pub(crate) struct KeptReasoning {
     #[serde(skip_serializing_if = "Option::is_none")]
     field: Option<String>,
     /// `reasoning_details` as they came.
@@ -39,7 +39,7 @@ pub(crate) struct Kept {
     pub(crate) calls: Vec<(String, Value)>,
 }
 
-impl Kept {
+impl KeptReasoning {
     /// Reasoning that came under this name.
     pub(crate) fn of_field(field: &str) -> Self {
         let mut kept = Self::default();
@@ -148,25 +148,25 @@ mod tests {
 
     #[test]
     fn signatures_are_read_as_they_were_written() {
-        assert_eq!(Kept::of_field("reasoning_content").into_signature(), "chat:");
-        assert_eq!(Kept::of_field("reasoning").into_signature(), r#"chat:{"field":"reasoning"}"#);
-        let mut kept = Kept::of_field("reasoning");
+        assert_eq!(KeptReasoning::of_field("reasoning_content").into_signature(), "chat:");
+        assert_eq!(KeptReasoning::of_field("reasoning").into_signature(), r#"chat:{"field":"reasoning"}"#);
+        let mut kept = KeptReasoning::of_field("reasoning");
         kept.set_field("reasoning_content");
         kept.add_details(vec![json!({"type": "reasoning.encrypted", "data": "AA"})]);
         kept.add_call("c".into(), r#"{"google":{"thought_signature":"BB"}}"#);
         let signature = kept.into_signature();
-        let read = Kept::from_signature(&signature).unwrap();
+        let read = KeptReasoning::from_signature(&signature).unwrap();
         assert_eq!((read.field(), read.details.len(), read.calls.len()), ("reasoning", 1, 1));
         assert_eq!(read.into_signature(), signature);
-        assert_eq!(Kept::from_signature("chat:").unwrap().field(), "reasoning_content");
-        assert_eq!(Kept::from_signature("chat:{broken").unwrap(), Kept::default());
-        assert_eq!(Kept::from_signature("c2ln"), None);
+        assert_eq!(KeptReasoning::from_signature("chat:").unwrap().field(), "reasoning_content");
+        assert_eq!(KeptReasoning::from_signature("chat:{broken").unwrap(), KeptReasoning::default());
+        assert_eq!(KeptReasoning::from_signature("c2ln"), None);
     }
 
     #[test]
     fn pieces_of_readable_details_are_joined() {
         let piece = |text: &str, index: u64| json!({"type": "reasoning.text", "text": text, "index": index});
-        let mut kept = Kept::default();
+        let mut kept = KeptReasoning::default();
         kept.add_details(vec![piece("a", 0), piece("b", 0)]);
         kept.add_details(vec![
             json!({"type": "reasoning.text", "signature": "S", "index": 0}),

@@ -6,7 +6,7 @@ use qoder_models::resolve;
 use qoder_types::ContentBlock;
 use serde_json::{Value, json};
 
-use crate::support::{Server, Step, Told, anthropic_text, ask, request, stream_text, user};
+use crate::support::{Collected, Server, Step, anthropic_text, ask, request, stream_text, user};
 
 const STYLES: [&str; 3] = ["anthropic", "openai", "openai-responses"];
 
@@ -38,7 +38,7 @@ fn answer(pieces: &[&[u8]]) -> Vec<Step> {
     steps
 }
 
-async fn ask_all(style: &str, answers: Vec<Vec<Step>>) -> Vec<Told> {
+async fn ask_all(style: &str, answers: Vec<Vec<Step>>) -> Vec<Collected> {
     let count = answers.len();
     let server = Server::start(answers).await;
     let mut options = server.styled(style, "m");

@@ -5,9 +5,9 @@
 use qoder_types::{ContentBlock, Usage};
 use serde_json::{Value, json};
 
-use crate::support::{Server, Told, anthropic_text, ask_once, assert_well_ordered, events, status};
+use crate::support::{Collected, Server, anthropic_text, ask_once, assert_well_ordered, events, status};
 
-async fn told(style: &str, reply: &[Value]) -> Told {
+async fn told(style: &str, reply: &[Value]) -> Collected {
     let server = Server::start(vec![events(reply)]).await;
     let told = ask_once(&server.styled(style, "m")).await;
     assert!(told.retries.is_empty(), "{:?}", told.retries);

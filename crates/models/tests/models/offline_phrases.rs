@@ -9,7 +9,7 @@ use qoder_models::{ModelOptions, resolve};
 use qoder_types::{ContentBlock, Purpose, Role, StopReason, ToolResultContent};
 use serde_json::{Value, json};
 
-use crate::support::{Told, ask, assert_well_ordered, message, request, tool, user};
+use crate::support::{Collected, ask, assert_well_ordered, message, request, tool, user};
 
 struct Session {
     model: Arc<dyn Model>,
@@ -37,7 +37,7 @@ impl Session {
         asked
     }
 
-    async fn ask(&self) -> Told {
+    async fn ask(&self) -> Collected {
         ask(&self.model, self.request()).await
     }
 

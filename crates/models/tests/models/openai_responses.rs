@@ -161,7 +161,7 @@ fn call_block(id: &str, input: Value) -> ContentBlock {
     ContentBlock::ToolUse { id: id.into(), name: "Bash".into(), input }
 }
 
-async fn replies(streams: &[Vec<Value>]) -> Vec<crate::support::Told> {
+async fn replies(streams: &[Vec<Value>]) -> Vec<crate::support::Collected> {
     let server = Server::start(streams.iter().map(|stream| events(stream)).collect()).await;
     let mut options = server.styled("openai-responses", "gpt-5");
     options.max_attempts = 1;

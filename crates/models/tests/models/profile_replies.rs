@@ -4,9 +4,9 @@ use qoder_models::resolve;
 use qoder_types::{ContentBlock, ModelFailureClass as Class};
 use serde_json::{Value, json};
 
-use crate::support::{Server, Told, ask, events, request, status, user};
+use crate::support::{Collected, Server, ask, events, request, status, user};
 
-async fn told(profile: &str, sent: &[Value]) -> Told {
+async fn told(profile: &str, sent: &[Value]) -> Collected {
     let server = Server::start(vec![events(sent)]).await;
     let mut options = server.styled("openai", "some-model");
     options.compat = json!(profile);

@@ -6,7 +6,7 @@ use qoder_models::resolve;
 use qoder_types::{ContentBlock, Role};
 use serde_json::{Value, json};
 
-use crate::support::{Server, Told, ask, assert_well_ordered, events, message, request, user};
+use crate::support::{Collected, Server, ask, assert_well_ordered, events, message, request, user};
 
 fn delta(delta: &Value) -> Value {
     json!({"id": "c", "model": "m", "choices": [{"delta": delta}]})
@@ -17,7 +17,7 @@ fn finish() -> Value {
 }
 
 /// Asks, sends the reply back, and returns what was emitted and the message that was sent.
-async fn round(pieces: &[Value]) -> (Told, Value) {
+async fn round(pieces: &[Value]) -> (Collected, Value) {
     let mut first: Vec<Value> = pieces.iter().map(delta).collect();
     first.push(finish());
     let last = events(&[delta(&json!({"content": "ok"})), finish()]);

@@ -9,7 +9,7 @@ use qoder_models::{ModelOptions, resolve};
 use qoder_types::{ContentBlock, ModelFailureClass, Purpose, Role, StopReason, ToolResultContent, Usage};
 use serde_json::{Value, json};
 
-use crate::support::{Told, ask, assert_well_ordered, message, request, user};
+use crate::support::{Collected, ask, assert_well_ordered, message, request, user};
 
 fn options(playbook: &Value) -> (ModelOptions, tempfile::TempDir) {
     let folder = tempfile::tempdir().unwrap();
@@ -25,7 +25,7 @@ fn model(playbook: &Value) -> Arc<dyn Model> {
     resolve(&options(playbook).0).unwrap()
 }
 
-async fn say(model: &Arc<dyn Model>, messages: &mut Vec<Arc<PromptMessage>>) -> Told {
+async fn say(model: &Arc<dyn Model>, messages: &mut Vec<Arc<PromptMessage>>) -> Collected {
     let told = ask(model, request(messages.clone())).await;
     messages.push(message(Role::Assistant, told.reply().content.clone()));
     told
@@ -42,7 +42,7 @@ fn result(id: &str, text: &str) -> Arc<PromptMessage> {
     )
 }
 
-fn text_of(told: &Told) -> String {
+fn text_of(told: &Collected) -> String {
     match &told.reply().content[..] {
         [ContentBlock::Text { text }] => text.clone(),
         other => panic!("not one text: {other:?}"),

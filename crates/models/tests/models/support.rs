@@ -258,7 +258,7 @@ pub fn request(messages: Vec<Arc<PromptMessage>>) -> ModelRequest {
 
 /// Everything a call reported.
 #[derive(Debug)]
-pub struct Told {
+pub struct Collected {
     pub partials: Vec<Value>,
     pub notices: Vec<String>,
     pub retries: Vec<(u32, u32, u64, ModelFailure)>,
@@ -266,7 +266,7 @@ pub struct Told {
     pub result: Result<ModelReply, ModelFailure>,
 }
 
-impl Told {
+impl Collected {
     pub fn reply(&self) -> &ModelReply {
         self.result.as_ref().unwrap()
     }
@@ -288,9 +288,9 @@ impl Told {
 }
 
 /// Asks and collects; a minute is a guard against hanging, not a measure.
-pub async fn ask(model: &Arc<dyn Model>, request: ModelRequest) -> Told {
+pub async fn ask(model: &Arc<dyn Model>, request: ModelRequest) -> Collected {
     tokio::time::timeout(Duration::from_secs(60), async {
-        let mut told = Told {
+        let mut told = Collected {
             partials: Vec::new(),
             notices: Vec::new(),
             retries: Vec::new(),
@@ -322,7 +322,7 @@ pub async fn ask(model: &Arc<dyn Model>, request: ModelRequest) -> Told {
 }
 
 /// Resolves and asks once with a plain question.
-pub async fn ask_once(options: &ModelOptions) -> Told {
+pub async fn ask_once(options: &ModelOptions) -> Collected {
     ask(&resolve(options).unwrap(), request(vec![user("hello")])).await
 }
 

@@ -7,7 +7,7 @@ use qoder_types::{ContentBlock, ModelFailure, ModelFailureClass};
 use serde_json::{Value, json};
 
 use crate::support::{
-    Server, Step, Told, ask, ask_once, assert_well_ordered, pieces, request, status, stream_text, user,
+    Collected, Server, Step, ask, ask_once, assert_well_ordered, pieces, request, status, stream_text, user,
 };
 
 const STYLES: [&str; 3] = ["anthropic", "openai", "openai-responses"];
@@ -101,7 +101,7 @@ fn response(kind: &str, body: &[u8]) -> Vec<u8> {
 }
 
 /// Asks once for every answer, without a retry.
-async fn ask_all(style: &str, answers: Vec<Vec<Step>>) -> Vec<Told> {
+async fn ask_all(style: &str, answers: Vec<Vec<Step>>) -> Vec<Collected> {
     let count = answers.len();
     let server = Server::start(answers).await;
     let mut options = server.styled(style, "m");
@@ -120,7 +120,7 @@ fn is_worth_a_retry(failure: &ModelFailure) -> bool {
 }
 
 /// A reply counts only when all of it arrived; everything else is a failure that may pass.
-fn assert_whole_or_failed(style: &str, cut: usize, told: &Told) {
+fn assert_whole_or_failed(style: &str, cut: usize, told: &Collected) {
     match &told.result {
         Ok(reply) => {
             assert_eq!(reply.content, content(), "{style} at {cut}");

@@ -91,7 +91,7 @@ impl Line {
 
 /// What a call would touch.
 #[derive(Debug)]
-pub(crate) enum Found {
+pub(crate) enum ResolvedAccess {
     Read(Place),
     Edit(Place),
     Line(Box<Line>),
@@ -105,7 +105,7 @@ pub(crate) enum Found {
     Other,
 }
 
-impl Found {
+impl ResolvedAccess {
     /// True for a file behind a link of a process.
     pub(crate) fn leads_anywhere(&self) -> bool {
         match self {
@@ -132,20 +132,24 @@ pub(crate) fn find(
     workspace: &Workspace,
     files: &dyn FileSystem,
     guards_files: bool,
-) -> Result<Found, PlaceError> {
+) -> Result<ResolvedAccess, PlaceError> {
     let finder = Finder { cwd, workspace, files, lister: Lister::new(files), guards_files };
     Ok(match access {
-        Access::Read(path) => Found::Read(finder.place(path, false)?),
-        Access::Edit(path) => Found::Edit(finder.changed(finder.place(path, false)?)),
-        Access::Command(text) => Found::Line(Box::new(finder.line(text))),
-        Access::Fetch(url) => Found::Fetch(target(url)),
-        Access::Agent(name) => Found::Agent(name.clone()),
-        Access::Skill { name, only_text } => Found::Skill { name: name.clone(), only_text: *only_text },
-        Access::Resource { server, lists } => Found::Resource { server: server.clone(), lists: *lists },
-        Access::As(name) => Found::As(name.clone()),
-        Access::Person => Found::Person,
-        Access::Internal => Found::Internal,
-        Access::Other => Found::Other,
+        Access::Read(path) => ResolvedAccess::Read(finder.place(path, false)?),
+        Access::Edit(path) => ResolvedAccess::Edit(finder.changed(finder.place(path, false)?)),
+        Access::Command(text) => ResolvedAccess::Line(Box::new(finder.line(text))),
+        Access::Fetch(url) => ResolvedAccess::Fetch(target(url)),
+        Access::Agent(name) => ResolvedAccess::Agent(name.clone()),
+        Access::Skill { name, only_text } => {
+            ResolvedAccess::Skill { name: name.clone(), only_text: *only_text }
+        }
+        Access::Resource { server, lists } => {
+            ResolvedAccess::Resource { server: server.clone(), lists: *lists }
+        }
+        Access::As(name) => ResolvedAccess::As(name.clone()),
+        Access::Person => ResolvedAccess::Person,
+        Access::Internal => ResolvedAccess::Internal,
+        Access::Other => ResolvedAccess::Other,
     })
 }
 

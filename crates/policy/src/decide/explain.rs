@@ -3,7 +3,7 @@
 
 use qoder_types::{Behavior, Considered, DecisionLayer};
 
-use crate::accesses::find::Found;
+use crate::accesses::find::ResolvedAccess;
 use crate::decide::judge::Judge;
 use crate::rules::compiled::{Compiled, Content};
 
@@ -52,10 +52,10 @@ impl Judge<'_> {
 }
 
 /// What a call does that needs no rule.
-pub(crate) fn what_it_does(found: &[Found]) -> &'static str {
+pub(crate) fn what_it_does(found: &[ResolvedAccess]) -> &'static str {
     match found {
-        [Found::Skill { .. }, ..] => "brings text",
-        [Found::Resource { .. }, ..] => "asks servers what they offer",
+        [ResolvedAccess::Skill { .. }, ..] => "brings text",
+        [ResolvedAccess::Resource { .. }, ..] => "asks servers what they offer",
         _ => "reads inside the workspace",
     }
 }

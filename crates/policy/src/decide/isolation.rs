@@ -6,7 +6,7 @@ use std::path::Path;
 use qoder_types::workspace::Isolation;
 
 use super::judge::{AllowedBy, Judge};
-use crate::accesses::find::{Found, Place};
+use crate::accesses::find::{Place, ResolvedAccess};
 use crate::places::leads_anywhere;
 
 impl<'a> Judge<'a> {
@@ -18,9 +18,9 @@ impl<'a> Judge<'a> {
     pub(crate) fn leaves_environment(&self) -> Option<String> {
         let isolation = self.isolation()?;
         let left = self.found.iter().find_map(|found| match found {
-            Found::Read(place) => outside(place, |path| isolation.is_shown(path)),
-            Found::Edit(place) => outside(place, |path| isolation.contains(path)),
-            Found::Line(line) => line.known.iter().find_map(|known| {
+            ResolvedAccess::Read(place) => outside(place, |path| isolation.is_shown(path)),
+            ResolvedAccess::Edit(place) => outside(place, |path| isolation.contains(path)),
+            ResolvedAccess::Line(line) => line.known.iter().find_map(|known| {
                 let mut reads = known.reads.iter().chain(&known.inputs).chain(&known.mentions);
                 let mut changed = known.edits.iter().chain(&known.outputs);
                 let left = |place: &Place, is_inside: &dyn Fn(&Path) -> bool| {
@@ -30,14 +30,14 @@ impl<'a> Judge<'a> {
                 let changed = changed.find_map(|place| left(place, &|path| isolation.contains(path)));
                 changed.or_else(|| reads.find_map(|place| left(place, &|path| isolation.is_readable(path))))
             }),
-            Found::Fetch(_)
-            | Found::Agent(_)
-            | Found::Skill { .. }
-            | Found::Resource { .. }
-            | Found::As(_)
-            | Found::Person
-            | Found::Internal
-            | Found::Other => None,
+            ResolvedAccess::Fetch(_)
+            | ResolvedAccess::Agent(_)
+            | ResolvedAccess::Skill { .. }
+            | ResolvedAccess::Resource { .. }
+            | ResolvedAccess::As(_)
+            | ResolvedAccess::Person
+            | ResolvedAccess::Internal
+            | ResolvedAccess::Other => None,
         });
         left.map(|path| format!("{path} is outside the environment of the session"))
     }

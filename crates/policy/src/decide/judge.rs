@@ -11,7 +11,7 @@ use super::explain::what_it_does;
 use super::line::{Terms, is_grave};
 use super::matching::{Touched, Unknowns, touched};
 use super::suggest::suggestions;
-use crate::accesses::find::{Found, Line, find};
+use crate::accesses::find::{Line, ResolvedAccess, find};
 use crate::hosts::Target;
 use crate::places::{FileSystem, PlaceError, is_system};
 use crate::rules::compiled::{Compiled, Content, Policy, RuleList};
@@ -114,7 +114,7 @@ impl<'a> AllowedBy<'a> {
 pub(crate) struct Judge<'a> {
     pub(crate) question: &'a Question<'a>,
     pub(crate) mode: PermissionMode,
-    pub(crate) found: &'a [Found],
+    pub(crate) found: &'a [ResolvedAccess],
     pub(crate) touched: Vec<Touched<'a>>,
 }
 
@@ -155,7 +155,7 @@ impl<'a> Judge<'a> {
             }
             return ruling;
         }
-        if self.found.iter().any(|found| matches!(found, Found::Person)) {
+        if self.found.iter().any(|found| matches!(found, ResolvedAccess::Person)) {
             return self.ask_person();
         }
         if let Some(reason) = self.not_unless_named() {
@@ -188,24 +188,24 @@ impl<'a> Judge<'a> {
 
     pub(crate) fn lines(&self) -> impl Iterator<Item = &Line> {
         self.found.iter().filter_map(|found| match found {
-            Found::Line(line) => Some(&**line),
-            Found::Read(_)
-            | Found::Edit(_)
-            | Found::Fetch(_)
-            | Found::Agent(_)
-            | Found::Skill { .. }
-            | Found::Resource { .. }
-            | Found::As(_)
-            | Found::Person
-            | Found::Internal
-            | Found::Other => None,
+            ResolvedAccess::Line(line) => Some(&**line),
+            ResolvedAccess::Read(_)
+            | ResolvedAccess::Edit(_)
+            | ResolvedAccess::Fetch(_)
+            | ResolvedAccess::Agent(_)
+            | ResolvedAccess::Skill { .. }
+            | ResolvedAccess::Resource { .. }
+            | ResolvedAccess::As(_)
+            | ResolvedAccess::Person
+            | ResolvedAccess::Internal
+            | ResolvedAccess::Other => None,
         })
     }
 
     /// What no rule and no mode makes automatic.
     fn never_automatic(&self) -> Option<String> {
         let policy = self.question.policy;
-        if policy.guards_files && self.found.iter().any(Found::leads_anywhere) {
+        if policy.guards_files && self.found.iter().any(ResolvedAccess::leads_anywhere) {
             let what = "the path leads through /proc, so it cannot be shown that no rule speaks of it";
             return Some(what.to_owned());
         }
@@ -277,20 +277,20 @@ impl<'a> Judge<'a> {
     fn changes_something(&self) -> Option<String> {
         let terms = Terms { accepts_edits: false, rules: false };
         self.found.iter().find_map(|found| match found {
-            Found::Edit(place) => Some(format!("{} would be changed", place.real.display())),
-            Found::Line(line) => self.line_granted(line, terms).err(),
-            Found::Other | Found::As(_) if self.tool() != "WebSearch" => {
+            ResolvedAccess::Edit(place) => Some(format!("{} would be changed", place.real.display())),
+            ResolvedAccess::Line(line) => self.line_granted(line, terms).err(),
+            ResolvedAccess::Other | ResolvedAccess::As(_) if self.tool() != "WebSearch" => {
                 Some(format!("{} may change something", self.tool()))
             }
-            Found::Read(_)
-            | Found::Fetch(_)
-            | Found::Agent(_)
-            | Found::Skill { .. }
-            | Found::Resource { .. }
-            | Found::Person
-            | Found::Internal
-            | Found::As(_)
-            | Found::Other => None,
+            ResolvedAccess::Read(_)
+            | ResolvedAccess::Fetch(_)
+            | ResolvedAccess::Agent(_)
+            | ResolvedAccess::Skill { .. }
+            | ResolvedAccess::Resource { .. }
+            | ResolvedAccess::Person
+            | ResolvedAccess::Internal
+            | ResolvedAccess::As(_)
+            | ResolvedAccess::Other => None,
         })
     }
 
@@ -317,20 +317,24 @@ impl<'a> Judge<'a> {
         Ok(allowed)
     }
 
-    pub(crate) fn found_granted(&self, found: &Found, terms: Terms) -> Result<AllowedBy<'a>, String> {
+    pub(crate) fn found_granted(
+        &self,
+        found: &ResolvedAccess,
+        terms: Terms,
+    ) -> Result<AllowedBy<'a>, String> {
         let tool = self.tool();
         let whole = || self.whole_rule(tool, terms);
         let by = |rule: Option<&'a Compiled>| {
             rule.map(AllowedBy::rule).ok_or_else(|| format!("{tool} needs permission"))
         };
         match found {
-            Found::Internal => Ok(AllowedBy::default()),
-            Found::Read(place) => match self.read_rule(place, terms).or_else(whole) {
+            ResolvedAccess::Internal => Ok(AllowedBy::default()),
+            ResolvedAccess::Read(place) => match self.read_rule(place, terms).or_else(whole) {
                 Some(rule) => Ok(AllowedBy::rule(rule)),
                 None if self.is_readable(place) => Ok(AllowedBy::default()),
                 None => Err(format!("{} is outside the workspace", place.real.display())),
             },
-            Found::Edit(place) => {
+            ResolvedAccess::Edit(place) => {
                 if let Some(rule) = self.edit_rule(place, terms) {
                     return Ok(AllowedBy::rule(rule));
                 }
@@ -343,8 +347,8 @@ impl<'a> Judge<'a> {
                     None => Err(self.why_not_edit(place)),
                 }
             }
-            Found::Line(line) => self.line_granted(line, terms),
-            Found::Fetch(target) => {
+            ResolvedAccess::Line(line) => self.line_granted(line, terms),
+            ResolvedAccess::Fetch(target) => {
                 let mut domains = self.allow_rules(terms).into_iter().flat_map(RuleList::domains);
                 let named = domains.find(|rule| match (&rule.content, target) {
                     (Content::Domain(domain), Target::Host { host, .. }) => domain.covers(host),
@@ -352,8 +356,8 @@ impl<'a> Judge<'a> {
                 });
                 by(named.or_else(whole))
             }
-            Found::Agent(name) => by(self.rule_for_name("Agent", name, terms).or_else(whole)),
-            Found::Skill { name, only_text } => {
+            ResolvedAccess::Agent(name) => by(self.rule_for_name("Agent", name, terms).or_else(whole)),
+            ResolvedAccess::Skill { name, only_text } => {
                 match self.rule_for_name("Skill", name, terms).or_else(whole) {
                     Some(rule) => Ok(AllowedBy::rule(rule)),
                     // Text that a person, a trusted project or a plugin wrote for the model does nothing by itself.
@@ -361,16 +365,16 @@ impl<'a> Judge<'a> {
                     None => Err(format!("the skill {name} brings rules that allow calls")),
                 }
             }
-            Found::Resource { server, lists } => {
+            ResolvedAccess::Resource { server, lists } => {
                 match self.resource_rule(server.as_ref(), terms).or_else(whole) {
                     Some(rule) => Ok(AllowedBy::rule(rule)),
                     None if *lists => Ok(AllowedBy::default()),
                     None => Err("reading a resource is a request to its MCP server".to_owned()),
                 }
             }
-            Found::As(name) => by(self.whole_rule(name, terms)),
-            Found::Person => Err(format!("{tool} needs a person's answer")),
-            Found::Other => by(whole()),
+            ResolvedAccess::As(name) => by(self.whole_rule(name, terms)),
+            ResolvedAccess::Person => Err(format!("{tool} needs a person's answer")),
+            ResolvedAccess::Other => by(whole()),
         }
     }
 
@@ -424,7 +428,7 @@ impl<'a> Judge<'a> {
     }
 
     fn not_granted(&self, reason: String) -> Ruling {
-        let line = self.found.iter().any(|found| matches!(found, Found::Line(_)));
+        let line = self.found.iter().any(|found| matches!(found, ResolvedAccess::Line(_)));
         let confined = line && self.question.confinement == Confinement::Enforced;
         match self.mode {
             PermissionMode::BypassPermissions => {

@@ -6,7 +6,7 @@ use qoder_types::workspace::is_protected;
 
 use super::disguise::Hiding;
 use super::line::Terms;
-use crate::accesses::find::{Found, Known, Line, Place};
+use crate::accesses::find::{Known, Line, Place, ResolvedAccess};
 use crate::decide::judge::{Confinement, Judge};
 use crate::hosts::Target;
 use crate::places::leads_anywhere;
@@ -35,21 +35,21 @@ impl<'a> Judge<'a> {
     pub(crate) fn speaks(&self, rule: &Compiled) -> bool {
         match &rule.content {
             Content::Whole => {
-                let names = |found: &Found| match found {
-                    Found::As(name) => rule.rule.covers_whole(name),
-                    Found::Resource { server: Some(server), .. } => {
+                let names = |found: &ResolvedAccess| match found {
+                    ResolvedAccess::As(name) => rule.rule.covers_whole(name),
+                    ResolvedAccess::Resource { server: Some(server), .. } => {
                         rule.rule.covers_whole(&whole_server(server))
                     }
-                    Found::Resource { server: None, .. }
-                    | Found::Agent(_)
-                    | Found::Skill { .. }
-                    | Found::Read(_)
-                    | Found::Edit(_)
-                    | Found::Line(_)
-                    | Found::Fetch(_)
-                    | Found::Person
-                    | Found::Internal
-                    | Found::Other => false,
+                    ResolvedAccess::Resource { server: None, .. }
+                    | ResolvedAccess::Agent(_)
+                    | ResolvedAccess::Skill { .. }
+                    | ResolvedAccess::Read(_)
+                    | ResolvedAccess::Edit(_)
+                    | ResolvedAccess::Line(_)
+                    | ResolvedAccess::Fetch(_)
+                    | ResolvedAccess::Person
+                    | ResolvedAccess::Internal
+                    | ResolvedAccess::Other => false,
                 };
                 rule.rule.covers_whole(self.tool()) || self.found.iter().any(names)
             }
@@ -61,23 +61,23 @@ impl<'a> Judge<'a> {
             Content::Domain(domain) => self
                 .found
                 .iter()
-                .any(|found| matches!(found, Found::Fetch(Target::Host { host, .. }) if domain.covers(host))),
+                .any(|found| matches!(found, ResolvedAccess::Fetch(Target::Host { host, .. }) if domain.covers(host))),
             Content::Names(names) => {
-                let named = |found: &Found| match found {
-                    Found::Agent(name) => rule.rule.tool == "Agent" && names.contains(name),
-                    Found::Skill { name, .. } => rule.rule.tool == "Skill" && names.contains(name),
-                    Found::Resource { server: Some(server), .. } => {
+                let named = |found: &ResolvedAccess| match found {
+                    ResolvedAccess::Agent(name) => rule.rule.tool == "Agent" && names.contains(name),
+                    ResolvedAccess::Skill { name, .. } => rule.rule.tool == "Skill" && names.contains(name),
+                    ResolvedAccess::Resource { server: Some(server), .. } => {
                         rule.rule.tool == self.tool() && names.contains(server)
                     }
-                    Found::Resource { server: None, .. }
-                    | Found::Read(_)
-                    | Found::Edit(_)
-                    | Found::Line(_)
-                    | Found::Fetch(_)
-                    | Found::As(_)
-                    | Found::Person
-                    | Found::Internal
-                    | Found::Other => false,
+                    ResolvedAccess::Resource { server: None, .. }
+                    | ResolvedAccess::Read(_)
+                    | ResolvedAccess::Edit(_)
+                    | ResolvedAccess::Line(_)
+                    | ResolvedAccess::Fetch(_)
+                    | ResolvedAccess::As(_)
+                    | ResolvedAccess::Person
+                    | ResolvedAccess::Internal
+                    | ResolvedAccess::Other => false,
                 };
                 self.found.iter().any(named)
             }
@@ -161,21 +161,23 @@ impl<'a> Judge<'a> {
     /// A fetch that no mode makes possible.
     pub(crate) fn refused_target(&self) -> Option<String> {
         self.found.iter().find_map(|found| match found {
-            Found::Fetch(Target::Refused(why)) => Some((*why).to_owned()),
-            Found::Fetch(Target::Host { host, public: false }) if !self.question.policy.names_host(host) => {
+            ResolvedAccess::Fetch(Target::Refused(why)) => Some((*why).to_owned()),
+            ResolvedAccess::Fetch(Target::Host { host, public: false })
+                if !self.question.policy.names_host(host) =>
+            {
                 Some(format!("{host} is not a public host, and no rule WebFetch(domain:{host}) allows it"))
             }
-            Found::Fetch(Target::Host { .. })
-            | Found::Read(_)
-            | Found::Edit(_)
-            | Found::Line(_)
-            | Found::Agent(_)
-            | Found::Skill { .. }
-            | Found::Resource { .. }
-            | Found::As(_)
-            | Found::Person
-            | Found::Internal
-            | Found::Other => None,
+            ResolvedAccess::Fetch(Target::Host { .. })
+            | ResolvedAccess::Read(_)
+            | ResolvedAccess::Edit(_)
+            | ResolvedAccess::Line(_)
+            | ResolvedAccess::Agent(_)
+            | ResolvedAccess::Skill { .. }
+            | ResolvedAccess::Resource { .. }
+            | ResolvedAccess::As(_)
+            | ResolvedAccess::Person
+            | ResolvedAccess::Internal
+            | ResolvedAccess::Other => None,
         })
     }
 
@@ -199,22 +201,22 @@ impl<'a> Judge<'a> {
     /// hook nor the judge of auto mode answers for it. A sandbox that is enforced keeps such files as they are.
     pub(crate) fn changes_protected(&self) -> bool {
         let confined = self.question.confinement == Confinement::Enforced;
-        let protected = |found: &Found| match found {
-            Found::Edit(place) => self.is_protected(place),
-            Found::Line(line) if !confined => {
+        let protected = |found: &ResolvedAccess| match found {
+            ResolvedAccess::Edit(place) => self.is_protected(place),
+            ResolvedAccess::Line(line) if !confined => {
                 let mut edits = line.known.iter().flat_map(|known| known.edits.iter().chain(&known.outputs));
                 edits.any(|place| self.is_protected(place))
             }
-            Found::Line(_)
-            | Found::Read(_)
-            | Found::Fetch(_)
-            | Found::Agent(_)
-            | Found::Skill { .. }
-            | Found::Resource { .. }
-            | Found::As(_)
-            | Found::Person
-            | Found::Internal
-            | Found::Other => false,
+            ResolvedAccess::Line(_)
+            | ResolvedAccess::Read(_)
+            | ResolvedAccess::Fetch(_)
+            | ResolvedAccess::Agent(_)
+            | ResolvedAccess::Skill { .. }
+            | ResolvedAccess::Resource { .. }
+            | ResolvedAccess::As(_)
+            | ResolvedAccess::Person
+            | ResolvedAccess::Internal
+            | ResolvedAccess::Other => false,
         };
         self.mode != PermissionMode::BypassPermissions
             && self
@@ -281,28 +283,28 @@ pub(crate) struct Touched<'a> {
 }
 
 /// All places that were found, in one row: every rule about files looks at them.
-pub(crate) fn touched(found: &[Found]) -> Vec<Touched<'_>> {
+pub(crate) fn touched(found: &[ResolvedAccess]) -> Vec<Touched<'_>> {
     let mut all = Vec::new();
     let mut add = |place, how| all.push(Touched { place, how, is_moved: Place::is_moved(place) });
     for found in found {
         match found {
-            Found::Read(place) => add(place, Touch::Read),
-            Found::Edit(place) => add(place, Touch::Edit),
-            Found::Line(line) => {
+            ResolvedAccess::Read(place) => add(place, Touch::Read),
+            ResolvedAccess::Edit(place) => add(place, Touch::Edit),
+            ResolvedAccess::Line(line) => {
                 for known in &line.known {
                     known.reads.iter().for_each(|place| add(place, Touch::ReadInLine));
                     known.edits.iter().chain(&known.outputs).for_each(|place| add(place, Touch::Edit));
                     known.mentions.iter().for_each(|place| add(place, Touch::Mention));
                 }
             }
-            Found::Fetch(_)
-            | Found::Agent(_)
-            | Found::Skill { .. }
-            | Found::Resource { .. }
-            | Found::As(_)
-            | Found::Person
-            | Found::Internal
-            | Found::Other => {}
+            ResolvedAccess::Fetch(_)
+            | ResolvedAccess::Agent(_)
+            | ResolvedAccess::Skill { .. }
+            | ResolvedAccess::Resource { .. }
+            | ResolvedAccess::As(_)
+            | ResolvedAccess::Person
+            | ResolvedAccess::Internal
+            | ResolvedAccess::Other => {}
         }
     }
     all

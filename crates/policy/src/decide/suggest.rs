@@ -5,7 +5,7 @@ use std::borrow::Cow;
 
 use qoder_types::{Behavior, PermissionMode, PermissionUpdate, RuleValue, UpdateDestination};
 
-use crate::accesses::find::{Found, Line};
+use crate::accesses::find::{Line, ResolvedAccess};
 use crate::decide::judge::Judge;
 use crate::hosts::Target;
 use crate::rules::words::{CommandPattern, comparable, is_plain};
@@ -16,38 +16,38 @@ use crate::shell::knowledge::{runs_arbitrary_code, suggestable_prefix};
 const MOST_RULES: usize = 5;
 
 /// Changes that would make this question unnecessary.
-pub(crate) fn suggestions(judge: &Judge<'_>, found: &[Found]) -> Vec<PermissionUpdate> {
+pub(crate) fn suggestions(judge: &Judge<'_>, found: &[ResolvedAccess]) -> Vec<PermissionUpdate> {
     let tool = judge.tool();
     let mut updates: Vec<PermissionUpdate> = Vec::new();
     for found in found {
         let update = match found {
-            Found::Line(line) => line_rules(line),
-            Found::Fetch(Target::Host { host, .. }) => {
+            ResolvedAccess::Line(line) => line_rules(line),
+            ResolvedAccess::Fetch(Target::Host { host, .. }) => {
                 Some(allow(vec![rule("WebFetch", Some(format!("domain:{host}")))]))
             }
-            Found::Edit(place) if judge.is_ordinary(place) => Some(PermissionUpdate::SetMode {
+            ResolvedAccess::Edit(place) if judge.is_ordinary(place) => Some(PermissionUpdate::SetMode {
                 mode: PermissionMode::AcceptEdits,
                 destination: UpdateDestination::Session,
             }),
-            Found::Edit(place) | Found::Read(place) if !judge.is_inside(place) => {
+            ResolvedAccess::Edit(place) | ResolvedAccess::Read(place) if !judge.is_inside(place) => {
                 place.real.parent().map(|folder| PermissionUpdate::AddDirectories {
                     directories: vec![folder.to_string_lossy().into_owned()],
                     destination: UpdateDestination::Session,
                 })
             }
-            Found::Agent(name) => Some(allow(vec![rule("Agent", Some(name.clone()))])),
-            Found::Skill { name, .. } => Some(allow(vec![rule("Skill", Some(name.clone()))])),
-            Found::Resource { server: Some(server), .. } if server.bytes().all(is_plain) => {
+            ResolvedAccess::Agent(name) => Some(allow(vec![rule("Agent", Some(name.clone()))])),
+            ResolvedAccess::Skill { name, .. } => Some(allow(vec![rule("Skill", Some(name.clone()))])),
+            ResolvedAccess::Resource { server: Some(server), .. } if server.bytes().all(is_plain) => {
                 Some(allow(vec![rule(tool, Some(server.clone()))]))
             }
-            Found::As(name) => Some(allow(vec![rule(name, None)])),
-            Found::Other => Some(allow(vec![rule(tool, None)])),
-            Found::Edit(_)
-            | Found::Read(_)
-            | Found::Fetch(_)
-            | Found::Resource { .. }
-            | Found::Person
-            | Found::Internal => None,
+            ResolvedAccess::As(name) => Some(allow(vec![rule(name, None)])),
+            ResolvedAccess::Other => Some(allow(vec![rule(tool, None)])),
+            ResolvedAccess::Edit(_)
+            | ResolvedAccess::Read(_)
+            | ResolvedAccess::Fetch(_)
+            | ResolvedAccess::Resource { .. }
+            | ResolvedAccess::Person
+            | ResolvedAccess::Internal => None,
         };
         updates.extend(update.filter(|update| !updates.contains(update)));
     }

@@ -42,9 +42,9 @@ mod linux {
     use super::super::error::SandboxError;
     use super::super::plan::SandboxPlan;
     use super::{Path, PathBuf};
-    use crate::sandbox::linux::kept::Kept;
     use crate::sandbox::linux::placeholder::Placeholder;
     use crate::sandbox::linux::protected::Standing;
+    use crate::sandbox::linux::read_only::ReadOnlyPlaces;
     use crate::sandbox::linux::seccomp::{Sockets, filters};
 
     /// How to start a command inside.
@@ -60,7 +60,7 @@ mod linux {
             let reason = "that needs namespaces of our own, which this system does not give".to_owned();
             return Err(SandboxError::Unenforceable { what: "a list of hosts", reason });
         }
-        let kept = Kept::secure(plan, false)?;
+        let kept = ReadOnlyPlaces::secure(plan, false)?;
         if let Some((path, _)) = kept.standing.iter().find(|(_, standing)| *standing == Standing::Link) {
             let reason = format!("{} is a link, which bubblewrap cannot cover", path.display());
             return Err(SandboxError::Unenforceable { what: "protection of a link", reason });
@@ -83,7 +83,7 @@ mod linux {
         Ok(Wrapped { prefix, placeholders: kept.placeholders, passed })
     }
 
-    fn arguments(plan: &SandboxPlan, program: &Path, kept: &Kept) -> Vec<OsString> {
+    fn arguments(plan: &SandboxPlan, program: &Path, kept: &ReadOnlyPlaces) -> Vec<OsString> {
         let mut list: Vec<OsString> = vec![program.into()];
         let flags =
             "--unshare-user --unshare-pid --unshare-ipc --unshare-net --die-with-parent --cap-drop ALL";

@@ -43,7 +43,7 @@ impl ChildEnd {
     pub unsafe fn enter(&mut self) -> io::Result<()> {
         rustix::process::setsid()?;
         if let Some(watchdog) = self.0 {
-            watchdog::tell(watchdog, rustix::process::getpid().as_raw_pid());
+            watchdog::send_number(watchdog, rustix::process::getpid().as_raw_pid());
         }
         Ok(())
     }

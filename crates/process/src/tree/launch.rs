@@ -75,7 +75,7 @@ impl ChildEnd {
             rustix::process::setsid()?;
             rustix::process::set_child_subreaper(Some(rustix::process::getpid()))?;
             if let Some(watchdog) = self.watchdog {
-                watchdog::tell(watchdog, rustix::process::getpid().as_raw_pid());
+                watchdog::send_number(watchdog, rustix::process::getpid().as_raw_pid());
             }
             match confined {
                 Some(confined) if confined.has_process_namespace() => {

@@ -70,12 +70,12 @@ pub fn set_terminal_taken(is_taken: bool) {
     if let Some(held) = HELD.lock().unwrap_or_else(PoisonError::into_inner).as_mut() {
         held.is_taken = is_taken;
     }
-    watchdog::tell_terminal(if is_taken { TAKEN } else { RELEASED });
+    watchdog::send_terminal_state(if is_taken { TAKEN } else { RELEASED });
 }
 
 /// The alternate screen is shown, or no longer.
 pub fn set_terminal_overlay(is_shown: bool) {
-    watchdog::tell_terminal(if is_shown { OVERLAY } else { NO_OVERLAY });
+    watchdog::send_terminal_state(if is_shown { OVERLAY } else { NO_OVERLAY });
 }
 
 /// What the watchdog knows of the terminal.

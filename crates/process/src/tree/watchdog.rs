@@ -37,7 +37,7 @@ impl Drop for Watched {
         let current = CURRENT.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(connection) = *current {
             // Without a watchdog the supervisor still ends everything.
-            tell(connection, -self.0.as_raw_pid());
+            send_number(connection, -self.0.as_raw_pid());
         }
     }
 }
@@ -47,7 +47,7 @@ static CURRENT: Mutex<Option<&'static UnixStream>> = Mutex::new(None);
 
 /// Puts a number on the watchdog's list, or takes it off when it is negative. A watchdog that is gone does not matter. Makes one
 /// system call, so that a child may use it before it executes a program.
-pub(crate) fn tell(connection: &UnixStream, number: i32) {
+pub(crate) fn send_number(connection: &UnixStream, number: i32) {
     let word = number.to_ne_bytes();
     // SAFETY: sends a local. A signal for a connection that is gone would end the child.
     unsafe { libc::send(connection.as_raw_fd(), word.as_ptr().cast(), word.len(), NO_SIGNAL) };
@@ -74,10 +74,10 @@ pub(crate) fn replace() {
 }
 
 /// Says a word about the terminal to the watchdog that lives, if there is one.
-pub(crate) fn tell_terminal(word: i32) {
+pub(crate) fn send_terminal_state(word: i32) {
     let current = CURRENT.lock().unwrap_or_else(PoisonError::into_inner);
     if let Some(connection) = *current {
-        tell(connection, word);
+        send_number(connection, word);
     }
 }
 

@@ -13,7 +13,7 @@ use qoder_types::{Actor, Message, PermissionMode, PermissionUpdate, Purpose, Upd
 use super::memory::{MemoryPlaces, OwnMemory};
 use super::outlet::{AgentOutlet, Used};
 use super::tool::AgentInput;
-use super::{AgentTool, Agents, Family, Parent, own_hooks};
+use super::{AgentTool, AgentTree, Agents, Parent, own_hooks};
 use crate::engine::{AgentIdentity, AgentParts, Engine, RequestStyle, SystemPrompt};
 use crate::error::SessionError;
 use crate::events::Event;
@@ -81,7 +81,7 @@ impl AgentTool {
             || Sidecar {
                 agent_type: name,
                 tool_use_id: context.tool_use_id.clone(),
-                parent_agent_id: self.family.parent.as_ref().map(|one| one.location.key().id().to_owned()),
+                parent_agent_id: self.tree.parent.as_ref().map(|one| one.location.key().id().to_owned()),
                 description: input.about(),
                 worktree: None,
             },
@@ -95,7 +95,7 @@ impl AgentTool {
         }
         let own = self.connect(definition.as_ref(), context).await;
         if let Ok(own) = &own {
-            self.tell_missing_servers(&sidecar.agent_type, definition.as_ref(), own.as_ref());
+            self.warn_of_missing_servers(&sidecar.agent_type, definition.as_ref(), own.as_ref());
         }
         let made = own.and_then(|own| self.made(&agent_id, &sidecar, definition, input, context, own));
         if let (Err(_), true, Some(worktree)) = (&made, is_new, &sidecar.worktree) {
@@ -111,8 +111,7 @@ impl AgentTool {
         definition: Option<&AgentDefinition>,
         context: &ToolContext,
     ) -> Result<Option<McpServers>, String> {
-        let servers =
-            definition.map(|definition| (self.family.own_servers)(definition)).transpose()?.flatten();
+        let servers = definition.map(|definition| (self.tree.own_servers)(definition)).transpose()?.flatten();
         if let Some(servers) = &servers {
             let interrupted = tokio::select! {
                 biased;
@@ -167,11 +166,11 @@ impl AgentTool {
             agent_id: agent_id.to_owned(),
             tool_use_id: context.tool_use_id.clone(),
             session_id: location.key().session.clone(),
-            forwards_text: self.family.forwards_text,
+            forwards_text: self.tree.forwards_text,
             used: Used::new(Arc::clone(&context.progress), agent_id),
         });
         let cwd = sidecar.worktree.as_ref().map_or(context.cwd.as_path(), |tree| Path::new(&tree.path));
-        let may_park = self.family.may_park && location.outlives_process();
+        let may_park = self.tree.may_park && location.outlives_process();
         let mut tools = self.child_tools(definition, own, may_park);
         let memory = self.memory(name, definition, &tools);
         let blocks = self.blocks(definition, cwd, memory.as_ref())?;
@@ -188,7 +187,7 @@ impl AgentTool {
                 outlet: Arc::clone(&outlet) as _,
                 gate: Arc::clone(&gate),
                 hooks: Arc::new(hooks.below()),
-                family: nested,
+                tree: nested,
                 ..self.clone()
             })));
         }
@@ -326,18 +325,18 @@ impl AgentTool {
     }
 
     /// Where this child starts agents of its own: nowhere, unless its definition lists the Agent tool by name.
-    fn nested(&self, definition: Option<&AgentDefinition>, location: &SessionLocation) -> Option<Family> {
+    fn nested(&self, definition: Option<&AgentDefinition>, location: &SessionLocation) -> Option<AgentTree> {
         let definition = definition?;
-        let depth = self.family.depth();
+        let depth = self.tree.depth();
         let agents = Arc::clone(&self.common.extensions.current().agents);
         let delegates = agents.names().iter().any(|name| definition.may_delegate(name));
-        (delegates && self.family.room.has_depth_below(depth)).then(|| Family {
+        (delegates && self.tree.slots.has_depth_below(depth)).then(|| AgentTree {
             parent: Some(Arc::new(Parent {
                 location: location.clone(),
                 depth,
                 definition: definition.clone(),
             })),
-            ..self.family.clone()
+            ..self.tree.clone()
         })
     }
 

@@ -62,7 +62,7 @@ impl AgentTool {
         tool.tools.push(Arc::new(StructuredOutput::new(&schema)?));
         tool.hooks = Arc::new(self.hooks.without_agents());
         // A hook has no time to wait.
-        tool.family.may_park = false;
+        tool.tree.may_park = false;
         let input: AgentInput = serde_json::from_value(json!({ "prompt": prompt, "description": NAME }))
             .map_err(|error| error.to_string())?;
         let child = tool.child(NAME.to_owned(), Some(definition), &input, None, &context).await?;

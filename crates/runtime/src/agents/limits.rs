@@ -78,7 +78,7 @@ fn is_of_folder(source: RuleSource) -> bool {
 
 /// The room that all agents of a session share.
 #[derive(Debug)]
-pub(super) struct Room {
+pub(super) struct AgentSlots {
     limits: AgentLimits,
     /// One for each depth: an agent that waits for its own agents holds its place, and must not wait for itself.
     levels: Vec<Arc<Semaphore>>,
@@ -88,7 +88,7 @@ pub(super) struct Room {
     known: Mutex<HashSet<String>>,
 }
 
-impl Room {
+impl AgentSlots {
     pub(super) fn new(limits: AgentLimits) -> Self {
         let places = usize::try_from(limits.concurrent).unwrap_or(1);
         let level = |_| Arc::new(Semaphore::new(places));
@@ -142,23 +142,23 @@ mod tests {
 
     #[test]
     fn the_number_of_agents_is_bounded() {
-        let room = Room::new(AgentLimits { total: 2, ..AgentLimits::default() });
+        let slots = AgentSlots::new(AgentLimits { total: 2, ..AgentLimits::default() });
         let session = SessionLocation::in_memory("s", "/nowhere".into());
-        assert!(room.enter(&session).is_ok() && room.enter(&session).is_ok());
-        let refused = room.enter(&session).unwrap_err();
+        assert!(slots.enter(&session).is_ok() && slots.enter(&session).is_ok());
+        let refused = slots.enter(&session).unwrap_err();
         assert!(refused.contains("started 2 agents") && refused.contains("agents.maxTotal"), "{refused}");
     }
 
     #[test]
     fn agents_beyond_the_limit_wait_and_others_are_at_other_depths() {
         use futures::FutureExt;
-        let room = Room::new(AgentLimits { concurrent: 1, depth: 2, total: 9 });
-        let first = room.place(1).now_or_never().unwrap().unwrap();
-        assert!(room.place(1).now_or_never().is_none());
-        let second = room.place(2).now_or_never().unwrap().unwrap();
+        let slots = AgentSlots::new(AgentLimits { concurrent: 1, depth: 2, total: 9 });
+        let first = slots.place(1).now_or_never().unwrap().unwrap();
+        assert!(slots.place(1).now_or_never().is_none());
+        let second = slots.place(2).now_or_never().unwrap().unwrap();
         drop(first);
-        assert!(room.place(1).now_or_never().is_some());
+        assert!(slots.place(1).now_or_never().is_some());
         drop(second);
-        assert!(room.has_depth_below(1) && !room.has_depth_below(2));
+        assert!(slots.has_depth_below(1) && !slots.has_depth_below(2));
     }
 }

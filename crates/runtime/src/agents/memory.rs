@@ -74,12 +74,12 @@ impl OwnMemory {
         if real != folder {
             return Err(refused(format!("{} leads to {}", folder.display(), real.display())));
         }
-        let text = told(&folder, whose, writes);
+        let text = memory_text(&folder, whose, writes);
         Ok(Some(Self { folder, text }))
     }
 }
 
-fn told(folder: &Path, whose: &str, writes: bool) -> String {
+fn memory_text(folder: &Path, whose: &str, writes: bool) -> String {
     let mut text = format!(
         "# Your memory\nThe folder {} is your memory. It stays from one task to the next, {whose}. {INDEX} in it is the \
          index, and its beginning is below; read other files of the folder when they concern the task. What stands there \

@@ -26,7 +26,7 @@ use crate::mcp::lazy::Lazy;
 use crate::permissions::Gate;
 use crate::store::SessionLocation;
 use crate::tools::toolbox::Offered;
-use limits::Room;
+use limits::AgentSlots;
 use qoder_hooks::Hooks;
 use qoder_models::{ModelByName, SwitchedModel};
 
@@ -65,13 +65,13 @@ pub struct AgentTool {
     /// Where the parent's events leave.
     pub(crate) outlet: Arc<dyn Outlet>,
     /// The agents that are parents of one another.
-    pub family: Family,
+    pub tree: AgentTree,
 }
 
 /// Where in the tree of agents children are started.
 #[derive(Clone)]
-pub struct Family {
-    room: Arc<Room>,
+pub struct AgentTree {
+    slots: Arc<AgentSlots>,
     own_servers: OwnServers,
     /// True when the host reads what they say and think, not only what they do.
     forwards_text: bool,
@@ -90,13 +90,13 @@ struct Parent {
     definition: AgentDefinition,
 }
 
-impl Family {
+impl AgentTree {
     /// The agents of a session; `own_servers` makes the servers that definitions describe, and `forwards_text` says
     /// whether the host reads what agents say and think.
     #[must_use]
     pub fn new(limits: AgentLimits, own_servers: OwnServers, forwards_text: bool) -> Self {
-        let room = Arc::new(Room::new(limits));
-        Self { room, own_servers, forwards_text, may_park: true, parent: None }
+        let slots = Arc::new(AgentSlots::new(limits));
+        Self { slots, own_servers, forwards_text, may_park: true, parent: None }
     }
 
     /// The depth of an agent that is started here.
@@ -113,7 +113,7 @@ impl Family {
 impl AgentTool {
     /// Where the session, or agent, is kept that starts agents here.
     fn location(&self) -> Result<&SessionLocation, String> {
-        match &self.family.parent {
+        match &self.tree.parent {
             Some(parent) => Ok(&parent.location),
             None => match self.common.log.get() {
                 Some(log) => Ok(&log.location),

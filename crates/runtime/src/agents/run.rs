@@ -49,12 +49,12 @@ impl Run {
     /// Works until the agent has ended, and reports that.
     pub(super) async fn work_to_the_end(mut self) -> ToolOutcome {
         let begun = Instant::now();
-        let room = Arc::clone(&self.tool.family.room);
+        let slots = Arc::clone(&self.tool.tree.slots);
         let place = tokio::select! {
             biased;
             () = self.interrupt.cancelled() => None,
             () = self.task.stop_wanted() => None,
-            place = room.place(self.tool.family.depth()) => place,
+            place = slots.place(self.tool.tree.depth()) => place,
         };
         let worked = match place {
             Some(_) => self.work().await,
@@ -101,7 +101,7 @@ impl Run {
     /// Works to the end of the task, or of the process, which leaves the task open, or until a call of it waits.
     async fn work(&mut self) -> Worked {
         // Tokens of an earlier process are spent, too.
-        if self.tool.family.room.is_new_here(&self.child.agent_id) {
+        if self.tool.tree.slots.is_new_here(&self.child.agent_id) {
             for totals in self.child.session.state.totals.values() {
                 self.tool.common.spending.recall(&totals.usage(), totals.cost_usd);
             }

@@ -10,7 +10,7 @@ use qoder_config::agents::AgentDefinition;
 
 impl AgentTool {
     /// Warns about the servers that an agent has to do without; `own` are those that it alone has.
-    pub(super) fn tell_missing_servers(
+    pub(super) fn warn_of_missing_servers(
         &self,
         agent: &str,
         definition: Option<&AgentDefinition>,

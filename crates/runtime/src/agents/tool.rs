@@ -75,7 +75,7 @@ impl Agents {
     pub fn new(tool: AgentTool) -> Self {
         let agents = Self { tool: Arc::new(tool) };
         // Agents of the session itself judge for hooks.
-        if agents.tool.family.parent.is_none() {
+        if agents.tool.tree.parent.is_none() {
             agents.tool.hooks.judged_by(agents.judge());
         }
         agents
@@ -90,7 +90,7 @@ impl Tool for Agents {
 
     /// The agents there are; they may be read anew while the session runs.
     fn addition(&self) -> Option<String> {
-        self.tool.common.extensions.current().agents.told()
+        self.tool.common.extensions.current().agents.prompt_text()
     }
 
     fn annotations(&self) -> ToolAnnotations {
@@ -147,7 +147,7 @@ impl AgentTool {
     /// Why nothing can be started.
     fn refusal(&self, name: &str, input: &AgentInput) -> Option<String> {
         let agents = Arc::clone(&self.common.extensions.current().agents);
-        let known: Vec<&str> = agents.names().into_iter().filter(|one| self.family.reaches(one)).collect();
+        let known: Vec<&str> = agents.names().into_iter().filter(|one| self.tree.reaches(one)).collect();
         if !known.contains(&name) {
             let known = known.join(", ");
             return Some(format!("There is no agent named {name}. The agents are: {known}."));
@@ -179,7 +179,7 @@ impl AgentTool {
                 .map_err(|error| error.to_string())?,
         };
         if earlier.is_none() {
-            self.family.room.enter(session)?;
+            self.tree.slots.enter(session)?;
         }
         let definition = self.common.extensions.current().agents.get(&name).cloned();
         let background = definition.as_ref().is_some_and(|definition| definition.background);

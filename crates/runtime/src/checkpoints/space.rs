@@ -26,7 +26,7 @@ pub(super) struct Space {
 }
 
 /// The checkpoints of one session.
-struct Kept {
+struct SessionCheckpoints {
     folder: Folder,
     lock: PathBuf,
     bytes: u64,
@@ -76,7 +76,7 @@ impl Space {
         Ok(taken)
     }
 
-    fn kept(&self) -> Vec<Kept> {
+    fn kept(&self) -> Vec<SessionCheckpoints> {
         let mut all = Vec::new();
         for project in folders(&projects(&self.config_root)) {
             for side in folders(&project) {
@@ -90,7 +90,7 @@ impl Space {
                     continue;
                 }
                 let newest = folder.newest().or_else(|| metadata.modified().ok());
-                all.push(Kept {
+                all.push(SessionCheckpoints {
                     bytes: size(folder.path()) + size(&folder.blobs()),
                     modified: newest.unwrap_or(SystemTime::UNIX_EPOCH),
                     lock: SessionPaths::new(&project, id).lock(),
@@ -122,7 +122,7 @@ fn size(folder: &Path) -> u64 {
 }
 
 /// Removes the checkpoints of a session that no process drives. False when they stay.
-fn collect(kept: &Kept) -> bool {
+fn collect(kept: &SessionCheckpoints) -> bool {
     let held = File::open(&kept.lock);
     // Without a lock file no process has driven it since it was written.
     if held.as_ref().is_ok_and(|lock| lock.try_lock().is_err()) {

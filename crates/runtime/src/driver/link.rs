@@ -13,6 +13,7 @@ use tokio::sync::{mpsc, oneshot};
 use super::Driver;
 use crate::engine::server_requests::{OpenedQuestion, QuestionLog};
 use crate::error::DriveError;
+use crate::events::Receipt;
 
 /// Something that is done with the session between two steps of its driver. It answers its sender by itself; an error
 /// ends the drive.
@@ -61,6 +62,22 @@ impl DriverLink {
         });
         self.sender.send(Arrival::Command(command)).map_err(|_| RequestError::Ended)?;
         answered.await.map_err(|_| RequestError::Ended)
+    }
+
+    /// Does something with the session between two steps and waits for what came of it, and until its receipt may be given.
+    pub(crate) async fn run_with_receipt<T: Send + 'static>(
+        &self,
+        receipt: Receipt,
+        command: impl for<'a> FnOnce(&mut Driver<'a>) -> Result<T, DriveError> + Send + 'static,
+    ) -> Result<T, RequestError> {
+        let made = self.run(move |driver| {
+            let made = command(driver)?;
+            Ok((made, driver.barrier_of(receipt)))
+        });
+        let (made, barrier) = made.await?;
+        // A log that failed ends the session, which reports it.
+        barrier.await.map_err(|_| RequestError::Ended)?;
+        Ok(made)
     }
 
     /// Does something with the session between two steps, without waiting for it.

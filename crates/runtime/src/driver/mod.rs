@@ -33,7 +33,7 @@ use crate::checkpoints::KeptFiles;
 use crate::engine::Engine;
 use crate::engine::interrupt::Interrupt;
 use crate::error::DriveError;
-use crate::events::Event;
+use crate::events::{Barrier, Event, Receipt};
 use crate::session::Session;
 use qoder_hooks::Occasion;
 
@@ -134,7 +134,7 @@ impl<'a> Driver<'a> {
         let mut announced = false;
         self.ensure_mode()?;
         self.recall_spending();
-        self.tell_lost_elicitations()?;
+        self.report_lost_elicitations()?;
         self.refresh_hooks().await?;
         Box::pin(self.watch_workspace()).await?;
         self.take_up_turn();
@@ -181,7 +181,7 @@ impl<'a> Driver<'a> {
                 Step::Deliver(ids) => self.deliver(&ids)?,
                 Step::Run(ids) => self.run_unparked(&ids).await?,
                 Step::Notice(text) => self.notice(text)?,
-                Step::TellTasks(ids) => self.tell_tasks(&ids)?,
+                Step::AppendTaskNotices(ids) => self.append_task_notices(&ids)?,
                 Step::Compact => self.compact().await?,
                 Step::CallModel if self.bring_memory()? || self.bring_hook_context()? => {}
                 Step::CallModel => {
@@ -224,6 +224,14 @@ impl<'a> Driver<'a> {
         }
         if let (Some(turn), None) = (&self.session.state.turn, &self.engine.agent) {
             self.engine.common.spending.begin_turn(&turn.usage);
+        }
+    }
+
+    /// What a receipt waits for.
+    pub(crate) fn barrier_of(&mut self, receipt: Receipt) -> Barrier {
+        match receipt {
+            Receipt::Taken => Box::pin(std::future::ready(Ok(()))),
+            Receipt::Durable => self.session.barrier(),
         }
     }
 
@@ -287,7 +295,7 @@ impl<'a> Driver<'a> {
                 | Step::Refuse(_)
                 | Step::Deliver(_)
                 | Step::Run(_)
-                | Step::TellTasks(_)
+                | Step::AppendTaskNotices(_)
                 | Step::Compact
                 | Step::CallModel => return Ok(()),
             }

@@ -10,7 +10,7 @@ use super::Driver;
 use crate::engine::server_requests::{OpenedQuestion, event_of};
 use crate::error::DriveError;
 use crate::events::Event;
-use crate::events::tell_state;
+use crate::events::emit_state;
 use qoder_hooks::{Fired, Occasion};
 use qoder_protocol::SessionState;
 
@@ -22,7 +22,7 @@ impl Driver<'_> {
         input: &Map<String, Value>,
     ) -> Result<OpenedQuestion, DriveError> {
         self.session.append(RecordBody::Elicited(Box::new(question)))?;
-        tell_state(&*self.engine.outlet, &self.session.id, SessionState::RequiresAction)?;
+        emit_state(&*self.engine.outlet, &self.session.id, SessionState::RequiresAction)?;
         self.notify_of_question("elicitation_dialog", input);
         Ok(self.opened(input))
     }
@@ -40,7 +40,7 @@ impl Driver<'_> {
         if self.session.state.elicitations.is_empty() {
             let runs = self.session.state.turn.is_some();
             let state = if runs { SessionState::Running } else { SessionState::Idle };
-            tell_state(&*self.engine.outlet, &self.session.id, state)?;
+            emit_state(&*self.engine.outlet, &self.session.id, state)?;
         }
         let kind = if input.is_empty() { "elicitation_complete" } else { "elicitation_response" };
         self.notify_of_question(kind, input);
@@ -72,7 +72,7 @@ impl Driver<'_> {
     }
 
     /// Questions that an earlier process left open went with their servers.
-    pub(super) fn tell_lost_elicitations(&mut self) -> Result<(), DriveError> {
+    pub(super) fn report_lost_elicitations(&mut self) -> Result<(), DriveError> {
         for id in std::mem::take(&mut self.session.lost_elicitations) {
             let text = format!(
                 "the question {id} of an MCP server was cancelled: its connection ended with the program"

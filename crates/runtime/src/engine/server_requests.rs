@@ -186,7 +186,7 @@ impl Parked {
             message: question.message.clone(),
             requested_schema: question.requested_schema.clone(),
         };
-        let input = told(&question);
+        let input = hook_fields(&question);
         let opened = self.session.open(record, input).await;
         let Some(OpenedQuestion { firing, occasion, cancelled }) = opened else { return cancel };
         self.open = true;
@@ -276,7 +276,7 @@ fn revised(answer: ElicitationAnswer, said: &ElicitationWord) -> ElicitationAnsw
     }
 }
 
-fn told(question: &Elicitation) -> Map<String, Value> {
+fn hook_fields(question: &Elicitation) -> Map<String, Value> {
     let mut input = Map::new();
     input.insert("mcp_server_name".to_owned(), json!(question.server_name));
     input.insert("message".to_owned(), json!(question.message));

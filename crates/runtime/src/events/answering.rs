@@ -10,7 +10,7 @@ use futures::future::BoxFuture;
 use qoder_protocol::{ActionId, Answer};
 use tokio::task::AbortHandle;
 
-use super::Asking;
+use super::{Asking, Receipt};
 
 /// An answer that is being made; `None` once it is withdrawn.
 type Making = Arc<Mutex<Option<BoxFuture<'static, Option<Answer>>>>>;
@@ -38,7 +38,7 @@ impl Answering {
             if let Some(answer) = made.await {
                 let answer = answer.unwrap_or_else(Answer::nobody);
                 // The hub informs everyone which answer counts, this sink too.
-                drop(asking.answers.answer(&asking.question.tool_use_id, answer).await);
+                drop(asking.answers.answer(&asking.question.tool_use_id, answer, Receipt::Taken).await);
             }
         });
         self.lock().insert(id, (making, task.abort_handle()));

@@ -11,7 +11,7 @@ use qoder_protocol::{ActionId, Answer, Question, Resolution};
 use tokio::sync::{Notify, mpsc, oneshot};
 
 use super::questions::Questions;
-use super::{AnswerError, ArrivedAnswer, Event, Outlet, Sink, Wants};
+use super::{AnswerError, ArrivedAnswer, Event, Outlet, Receipt, Sink, Wants};
 use crate::events::Notice;
 use crate::session::new_id;
 
@@ -114,7 +114,12 @@ impl Hub {
     /// Answers an open question; the future resolves to whether the answer counts.
     ///
     /// Without an agent in `action` the call of an agent is meant when no other open question has its id.
-    pub fn answer(&self, action: &ActionId, answer: Answer) -> BoxFuture<'static, Result<(), AnswerError>> {
+    pub fn answer(
+        &self,
+        action: &ActionId,
+        answer: Answer,
+        receipt: Receipt,
+    ) -> BoxFuture<'static, Result<(), AnswerError>> {
         let asking = {
             let questions = self.questions();
             match questions.find(action) {
@@ -122,7 +127,7 @@ impl Hub {
                 Err(refusal) => return std::future::ready(Err(refusal)).boxed(),
             }
         };
-        asking.answers.answer(&action.tool_use_id, answer)
+        asking.answers.answer(&action.tool_use_id, answer, receipt)
     }
 
     /// Nothing follows: what sinks held back is given.

@@ -18,8 +18,9 @@ pub use answering::Answering;
 pub use hub::{AttachedSink, Hub};
 pub use notice::{Notice, NoticeKind};
 pub use qoder_protocol::{AnswerError, Wants};
-pub use questions::{AnswerSender, ArrivedAnswer, Asking};
-pub(crate) use state::tell_state;
+pub(crate) use questions::Barrier;
+pub use questions::{AnswerSender, ArrivedAnswer, Asking, Receipt};
+pub(crate) use state::emit_state;
 
 /// One event.
 #[derive(Debug, Clone, Copy)]

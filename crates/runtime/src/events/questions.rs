@@ -6,11 +6,15 @@ use std::sync::Arc;
 
 use futures::FutureExt;
 use futures::future::BoxFuture;
+use qoder_core::ports::LogStoreError;
 use qoder_protocol::{ActionId, Answer, AnswerError, Question, Resolution};
 use tokio::sync::{mpsc, oneshot};
 
 /// How many closed questions are remembered for those who answer late.
 const MOST_REMEMBERED: usize = 256;
+
+/// Completes when what was handed over to the log is durable.
+pub(crate) type Barrier = BoxFuture<'static, Result<(), LogStoreError>>;
 
 /// An answer that arrived for an open question.
 #[derive(Debug)]
@@ -19,14 +23,33 @@ pub struct ArrivedAnswer {
     pub tool_use_id: String,
     /// The answer.
     pub answer: Answer,
+    /// When the answerer learns that it counts.
+    pub receipt: Receipt,
     reply: oneshot::Sender<Result<(), AnswerError>>,
 }
 
+/// When an answerer learns that its answer counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Receipt {
+    /// Once it is in the hands of the log.
+    Taken,
+    /// Once it is durable.
+    Durable,
+}
+
 impl ArrivedAnswer {
-    /// Informs the answerer that the answer counts, and is on record.
-    pub(crate) fn accepted(self) {
+    /// Informs the answerer that the answer counts and is on record, once the barrier of its receipt has completed.
+    pub(crate) fn accepted(self, mut barrier: Barrier) -> Result<(), LogStoreError> {
         // The answerer may have stopped waiting.
-        let _ = self.reply.send(Ok(()));
+        let confirm = |reply: oneshot::Sender<_>| drop(reply.send(Ok(())));
+        match (&mut barrier).now_or_never() {
+            Some(durable) => durable.map(|()| confirm(self.reply)),
+            None => {
+                // Dropped, the sender says that nothing was confirmed.
+                tokio::spawn(barrier.map(move |durable| durable.map(|()| confirm(self.reply))));
+                Ok(())
+            }
+        }
     }
 }
 
@@ -45,9 +68,14 @@ pub struct AnswerSender(mpsc::UnboundedSender<ArrivedAnswer>);
 
 impl AnswerSender {
     /// Answers a call. The future says whether the answer counts; the caller need not wait for it.
-    pub fn answer(&self, tool_use_id: &str, answer: Answer) -> BoxFuture<'static, Result<(), AnswerError>> {
+    pub fn answer(
+        &self,
+        tool_use_id: &str,
+        answer: Answer,
+        receipt: Receipt,
+    ) -> BoxFuture<'static, Result<(), AnswerError>> {
         let (reply, replied) = oneshot::channel();
-        let arrived = ArrivedAnswer { tool_use_id: tool_use_id.to_owned(), answer, reply };
+        let arrived = ArrivedAnswer { tool_use_id: tool_use_id.to_owned(), answer, receipt, reply };
         match self.0.send(arrived) {
             Ok(()) => async move { replied.await.unwrap_or(Err(AnswerError::Withdrawn)) }.boxed(),
             Err(_) => std::future::ready(Err(AnswerError::Withdrawn)).boxed(),

@@ -8,7 +8,7 @@ use crate::events::{Event, Outlet};
 use crate::session::new_id;
 
 /// Reports what the session is doing to those who want to know.
-pub(crate) fn tell_state(
+pub(crate) fn emit_state(
     outlet: &dyn Outlet,
     session_id: &str,
     state: SessionState,

@@ -41,13 +41,13 @@ struct Inner {
     /// What is known before the first choice.
     usual: Arc<dyn Model>,
     /// How much fits into the model of the conversation that was chosen last.
-    room: Mutex<Option<Room>>,
+    chosen_limits: Mutex<Option<ChosenLimits>>,
     memory: PolicyMemory,
 }
 
 /// How much fits into a model, and what it was chosen for.
 #[derive(Clone, Copy)]
-struct Room {
+struct ChosenLimits {
     purpose: Purpose,
     context_window: u64,
     max_output_tokens: u64,
@@ -106,7 +106,7 @@ impl PolicyModel {
         memory: PolicyMemory,
     ) -> Result<Self, ModelConfigError> {
         let usual = qoder_models::resolve(&options)?;
-        Ok(Self(Arc::new(Inner { options, policy, usual, room: Mutex::default(), memory })))
+        Ok(Self(Arc::new(Inner { options, policy, usual, chosen_limits: Mutex::default(), memory })))
     }
 }
 
@@ -135,9 +135,9 @@ impl PolicyModel {
 impl Model for PolicyModel {
     fn facts(&self) -> ModelFacts {
         let usual = self.0.usual.facts();
-        let room = *self.0.room.lock().unwrap_or_else(PoisonError::into_inner);
-        match room {
-            Some(Room { context_window, max_output_tokens, .. }) => {
+        let chosen_limits = *self.0.chosen_limits.lock().unwrap_or_else(PoisonError::into_inner);
+        match chosen_limits {
+            Some(ChosenLimits { context_window, max_output_tokens, .. }) => {
                 ModelFacts { context_window, max_output_tokens, ..usual }
             }
             None => usual,
@@ -211,11 +211,12 @@ impl Inner {
     /// How long a conversation may get follows from the model that it was last continued with. Agents that have no model of
     /// their own ask this one, too; the session itself goes first.
     fn remember(&self, purpose: Purpose, facts: &ModelFacts, window: Option<u64>) {
-        let mut room = self.room.lock().unwrap_or_else(PoisonError::into_inner);
-        let of_agents = room.is_none_or(|room| room.purpose == Purpose::Subagent);
+        let mut chosen_limits = self.chosen_limits.lock().unwrap_or_else(PoisonError::into_inner);
+        let of_agents = chosen_limits.is_none_or(|chosen_limits| chosen_limits.purpose == Purpose::Subagent);
         if purpose == Purpose::Main || (purpose == Purpose::Subagent && of_agents) {
             let context_window = window.unwrap_or(facts.context_window);
-            *room = Some(Room { purpose, context_window, max_output_tokens: facts.max_output_tokens });
+            *chosen_limits =
+                Some(ChosenLimits { purpose, context_window, max_output_tokens: facts.max_output_tokens });
         }
     }
 

@@ -8,7 +8,7 @@ pub(crate) mod cut;
 pub(crate) mod lost_agents;
 pub mod redact;
 pub(crate) mod sidecar;
-pub mod task_events;
+pub(crate) mod task_events;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;

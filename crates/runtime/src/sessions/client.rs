@@ -36,7 +36,7 @@ impl SessionClient for SessionHandle {
         elicitation_id: String,
         answer: ElicitationAnswer,
     ) -> BoxFuture<'_, Result<(), RequestError>> {
-        let answered = match self.desk.elicitations() {
+        let answered = match self.context.elicitations() {
             Some(open) => open.answer(&elicitation_id, answer),
             None => Err(RequestError::refused("questions of servers are answered by another front")),
         };
@@ -44,7 +44,7 @@ impl SessionClient for SessionHandle {
     }
 
     fn request(&self, request: HostRequest) -> BoxFuture<'_, Result<Value, RequestError>> {
-        async move { self.desk.serve(request).await }.boxed()
+        async move { self.context.serve(request).await }.boxed()
     }
 
     fn subscribe(&self, after: Option<u64>, wants: Wants) -> Box<dyn EventStream> {
@@ -53,7 +53,7 @@ impl SessionClient for SessionHandle {
     }
 
     fn subscribe_agent(&self, agent_id: &str) -> Option<Box<dyn EventStream>> {
-        let logs = agent_logs(self.desk.location()).ok()?;
+        let logs = agent_logs(self.context.location()).ok()?;
         let log = logs.into_iter().find(|log| log.agent_id == agent_id)?;
         Some(Box::new(LogEvents::open(&log.location.files()?, agent_id).ok()?))
     }

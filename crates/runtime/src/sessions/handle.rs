@@ -12,13 +12,13 @@ use qoder_types::record::InputAdmitted;
 use tokio::sync::oneshot;
 
 use super::drive::Finished;
-use super::requests::{Desk, Request};
+use super::requests::{Request, RequestContext};
 use super::stop::Stopper;
 use super::subscribe::Subscription;
 use crate::driver::{DriverLink, LateAnswer};
 use crate::engine::Engine;
 use crate::error::DriveError;
-use crate::events::{AnswerError, AttachedSink, Sink, Wants};
+use crate::events::{AnswerError, AttachedSink, Receipt, Sink, Wants};
 use crate::permissions::ask_tool;
 
 /// What a session comes to, for any number of fronts that wait for it. It does not keep the session alive.
@@ -34,7 +34,7 @@ pub struct SessionHandle {
     pub(super) driver: DriverLink,
     pub(super) engine: Arc<Engine>,
     pub(super) session_id: String,
-    pub(super) desk: Arc<Desk>,
+    pub(super) context: Arc<RequestContext>,
     pub(super) stop: Stopper,
     pub(super) finished: Finishing,
     /// Dropped with the last clone, by which the drive learns of it.
@@ -58,18 +58,20 @@ impl SessionHandle {
     }
 
     /// Answers a question: with allow or deny, or with the result of a call that runs outside the runtime. The first
-    /// answer counts; every other one learns which did.
+    /// answer counts, and is durable when this returns; every other one learns which did.
     ///
     /// # Errors
     /// When another answer was first, the question is not pending, or it wants another kind of answer.
     pub async fn answer(&self, action: &ActionId, answer: Answer) -> Result<(), AnswerError> {
-        let outcome = self.engine.common.hub.answer(action, answer.clone()).await;
+        let outcome = self.engine.common.hub.answer(action, answer.clone(), Receipt::Durable).await;
         if !matches!(outcome, Err(AnswerError::NotPending | AnswerError::Withdrawn)) {
             return outcome;
         }
         // The question may be on record without being open: its turn, or its agent, is not driven at this moment.
         let action = action.clone();
-        match self.driver.run(move |driver| driver.answer_late(&action, answer)).await {
+        let late =
+            self.driver.run_with_receipt(Receipt::Durable, move |driver| driver.answer_late(&action, answer));
+        match late.await {
             Ok(LateAnswer::Unknown) | Err(_) => outcome,
             Ok(late) => late.counts(),
         }
@@ -80,7 +82,7 @@ impl SessionHandle {
     /// # Errors
     /// When it cannot be served, or the session has ended.
     pub async fn request<R: Request>(&self, request: R) -> Result<R::Answer, RequestError> {
-        request.serve(&self.desk).await
+        request.serve(&self.context).await
     }
 
     /// Stops the turn that runs, if one does. Inputs that wait keep their place.
@@ -108,11 +110,11 @@ impl SessionHandle {
     pub fn subscribe(&self, after: Option<u64>, wants: Wants) -> Subscription {
         let subscription = Subscription::new(
             &self.engine.common.hub,
-            self.desk.location(),
+            self.context.location(),
             (&self.session_id, after),
             wants,
         );
-        if let Some(elicitations) = self.desk.elicitations() {
+        if let Some(elicitations) = self.context.elicitations() {
             subscription.hear_of(elicitations);
         }
         subscription

@@ -18,7 +18,7 @@ use crate::engine::Engine;
 use crate::engine::interrupt::Interrupt;
 use crate::engine::server_requests::SigningIn;
 use crate::error::DriveError;
-use crate::events::tell_state;
+use crate::events::emit_state;
 use crate::events::{Event, Outlet};
 use crate::mcp::StatusListener;
 use crate::session::{Session, new_id};
@@ -201,7 +201,7 @@ impl Live {
     }
 
     fn state(&self, state: SessionState) -> Result<(), DriveError> {
-        tell_state(&*self.engine.outlet, &self.session.id, state)
+        emit_state(&*self.engine.outlet, &self.session.id, state)
     }
 }
 

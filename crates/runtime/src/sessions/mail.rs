@@ -11,14 +11,14 @@ use serde_json::{Value, json};
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::{JoinHandle, JoinSet};
 
-use super::requests::Desk;
+use super::requests::RequestContext;
 use crate::driver::DriverLink;
 use crate::driver::LateAnswer;
-use crate::events::{AnswerError, Event, Hub, Outlet};
+use crate::events::{AnswerError, Event, Hub, Outlet, Receipt};
 use crate::session::timestamp;
 
 /// Where requests are served, once a front is there.
-pub(super) type ServedAt = Arc<OnceLock<Weak<Desk>>>;
+pub(super) type ServedAt = Arc<OnceLock<Weak<RequestContext>>>;
 
 /// Serves an inbox until it is dropped.
 pub(super) struct Mail(JoinHandle<()>);
@@ -67,6 +67,7 @@ impl Clerk {
         let mut wanted: Vec<oneshot::Sender<()>> = Vec::new();
         // Requests may take long; nothing waits for them.
         let mut requests: JoinSet<InboxReply> = JoinSet::new();
+        let receipt = if inbox.settles_with_log() { Receipt::Taken } else { Receipt::Durable };
         loop {
             for item in inbox.take() {
                 match item {
@@ -82,8 +83,12 @@ impl Clerk {
                     requests.spawn(self.request(&entry, request.clone()));
                     continue;
                 }
-                match self.take(&entry).await? {
-                    Some(reply) => self.settle(&mut *inbox, reply),
+                match self.take(&entry, receipt).await? {
+                    Some(reply) => {
+                        let refusal = refusal(&entry, &reply);
+                        self.settle(&mut *inbox, reply);
+                        refusal.iter().for_each(|text| self.warn(text));
+                    }
                     None => left.push(entry),
                 }
             }
@@ -106,15 +111,15 @@ impl Clerk {
     /// Has a request served. One that was left for an earlier process is not wanted any longer.
     fn request(&self, entry: &InboxEntry, request: Value) -> impl Future<Output = InboxReply> + use<> {
         let (id, is_late) = (entry.id.clone(), entry.at < self.begun);
-        let desk = self.served_at.get().and_then(Weak::upgrade);
+        let context = self.served_at.get().and_then(Weak::upgrade);
         async move {
-            let answer = match (serde_json::from_value(request), desk) {
+            let answer = match (serde_json::from_value(request), context) {
                 _ if is_late => {
                     Err(RequestError::refused("it was left before this process drove the session"))
                 }
                 (Err(error), _) => Err(RequestError::refused(format!("it is not a request: {error}"))),
                 (Ok(_), None) => Err(RequestError::Ended),
-                (Ok(request), Some(desk)) => desk.serve(request).await,
+                (Ok(request), Some(context)) => context.serve(request).await,
             };
             match answer {
                 Ok(details) => {
@@ -130,7 +135,7 @@ impl Clerk {
     }
 
     /// What became of an entry; `None` when it waits for a question that is not open yet.
-    async fn take(&self, entry: &InboxEntry) -> Result<Option<InboxReply>, RequestError> {
+    async fn take(&self, entry: &InboxEntry, receipt: Receipt) -> Result<Option<InboxReply>, RequestError> {
         let by = Actor::claimed(&entry.by);
         let reply = |outcome, message: String, details| {
             Some(InboxReply { id: entry.id.clone(), outcome, message, details })
@@ -143,7 +148,7 @@ impl Clerk {
                     let details = json!({ "code": problem.code() });
                     return Ok(reply(InboxOutcome::Refused, problem.to_string(), details));
                 }
-                self.session.run(move |driver| driver.admit_once(input)).await?;
+                self.session.run_with_receipt(receipt, move |driver| driver.admit_once(input)).await?;
                 reply(InboxOutcome::Accepted, "the message is on record".to_owned(), Value::Null)
             }
             InboxBody::Interrupt {} if entry.at < self.begun => {
@@ -163,12 +168,17 @@ impl Clerk {
             | InboxBody::Result { tool_use_id, agent_id, .. } => {
                 let Some(answer) = self.answer(&entry.body, by) else { return Ok(None) };
                 let action = ActionId { agent_id: agent_id.clone(), tool_use_id: tool_use_id.clone() };
-                let mut outcome = self.hub.answer(&action, answer.clone()).await;
+                let mut outcome = self.hub.answer(&action, answer.clone(), receipt).await;
                 if matches!(outcome, Err(AnswerError::NotPending | AnswerError::Withdrawn)) {
-                    let late = self.session.run(move |driver| driver.answer_late(&action, answer)).await?;
-                    // An agent that runs has not asked yet, or asks again.
-                    if matches!(late, LateAnswer::Unknown) && agent_id.is_some() {
-                        return Ok(None);
+                    let late = self
+                        .session
+                        .run_with_receipt(receipt, move |driver| driver.answer_late(&action, answer))
+                        .await?;
+                    if let (LateAnswer::Unknown, Some(agent)) = (&late, agent_id.clone()) {
+                        // An agent that runs has not asked yet, or asks again.
+                        if self.session.run(move |driver| driver.may_still_ask(&agent)).await? {
+                            return Ok(None);
+                        }
                     }
                     outcome = match late {
                         LateAnswer::Unknown => outcome,
@@ -237,6 +247,13 @@ impl Clerk {
         // A sink that is gone is met again by the next event of the turn.
         let _ = self.hub.emit(Event::Warning(text));
     }
+}
+
+/// The warning about an entry that names what does not exist, or holds what no session takes: the one who left it may not
+/// wait for the reply. To stop what does not run is no fault.
+fn refusal(entry: &InboxEntry, reply: &InboxReply) -> Option<String> {
+    let is_fault = reply.outcome == InboxOutcome::Refused && !matches!(entry.body, InboxBody::Interrupt {});
+    is_fault.then(|| format!("the inbox entry {} is refused: {}", entry.id, reply.message))
 }
 
 fn details(first: &Answer) -> Value {

@@ -18,6 +18,7 @@ mod suggestion;
 mod title;
 
 pub use crate::driver::ContextUsage;
+pub use crate::session::{Mirror, new_id, timestamp};
 pub use drive::Finished;
 pub use handle::{Finishing, PermissionTool, SessionHandle};
 pub use log_events::LogEvents;

@@ -11,7 +11,7 @@ use qoder_types::{AskKind, Message};
 use super::drive::drive;
 use super::handle::{Finishing, SessionHandle, finishing};
 use super::live::Live;
-use super::requests::Desk;
+use super::requests::RequestContext;
 use super::stop::Stopper;
 use crate::callbacks::Callbacks;
 use crate::driver::{Driver, is_command};
@@ -162,7 +162,7 @@ impl Sessions {
         let finished = finishing(task, session_id.clone());
         let known = Known { stop: stop.clone(), finished: finished.clone() };
         self.lock().insert(session_id.clone(), known);
-        let desk = Arc::new(Desk::new(
+        let context = Arc::new(RequestContext::new(
             Arc::clone(&engine),
             inner.clone(),
             (session_id.clone(), location),
@@ -170,12 +170,12 @@ impl Sessions {
             callbacks,
         ));
         // The first one stays.
-        let _ = served_at.set(Arc::downgrade(&desk));
+        let _ = served_at.set(Arc::downgrade(&context));
         SessionHandle {
             driver: inner.clone(),
             engine,
             session_id,
-            desk,
+            context,
             stop,
             finished,
             _held: Arc::new(held),

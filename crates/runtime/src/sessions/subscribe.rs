@@ -1,11 +1,12 @@
 //! Subscriptions: the messages of a session from a record's number on, then as they come, without gap or repeat. What waits
-//! unread is bounded: a reader that falls behind loses deltas first, and reads the messages that it missed from the log.
+//! unread is bounded: a reader that falls behind loses deltas first, and is given the messages that it missed from the log.
 
 use std::collections::{HashSet, VecDeque};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use futures::FutureExt;
 use futures::future::BoxFuture;
+use qoder_protocol::messages::StreamMessage;
 use qoder_protocol::{Projector, SessionEvent};
 use qoder_store::SessionLocation;
 use qoder_store::follow::{Follow, Followed};
@@ -18,6 +19,10 @@ use crate::events::{AttachedSink, Event, Hub, Sink, Wants};
 
 /// How many events may wait.
 const MOST_UNREAD: usize = 1_024;
+/// How many messages from the log are remembered, because they may also be live.
+const MOST_GIVEN: usize = 2 * MOST_UNREAD;
+/// How many messages are remembered that were live, to find the place in the log behind them.
+const MOST_LIVE: usize = 64;
 /// How many bytes of pieces may wait before a reader that is paced holds the driver up.
 const MOST_PACED: usize = 256 * 1024;
 /// How many may wait before output of tools is dropped for such a reader.
@@ -27,6 +32,13 @@ const MOST_OUTPUT: usize = 1024 * 1024;
 pub struct Subscription {
     replay: Option<Replay>,
     backlog: Arc<Backlog>,
+    location: SessionLocation,
+    session_id: String,
+    /// The messages of all records up to this one were given, or not wanted; unknown to one that began with what follows.
+    read: Option<u64>,
+    /// The messages that were given last and did not come from the log.
+    live: VecDeque<String>,
+    is_caught_up: bool,
     _attachment: AttachedSink,
 }
 
@@ -34,8 +46,38 @@ pub struct Subscription {
 struct Replay {
     log: Log,
     projector: Projector,
+    /// The reader has the messages of records up to this one.
+    after: u64,
     /// Messages that were given from the log; one of them that is also live is left out there.
-    given: HashSet<String>,
+    given: VecDeque<String>,
+}
+
+impl Replay {
+    /// The messages of records behind `after`. They are made as if the log had been read from `from` on.
+    fn open(location: &SessionLocation, session_id: &str, (from, after): (u64, u64)) -> Option<Self> {
+        let log = Log::open(location, from)?;
+        let mut projector = Projector::new(session_id);
+        projector.replays_prompts = true;
+        Some(Self { log, projector, after, given: VecDeque::new() })
+    }
+
+    /// The next message with the number of its record; the message is `None` for most records.
+    fn next(&mut self) -> Option<(u64, Option<StreamMessage>)> {
+        let record = self.log.next()?;
+        let message = self.projector.project(&record).filter(|_| record.seq > self.after);
+        if let Some(message) = &message {
+            keep(&mut self.given, message.uuid(), MOST_GIVEN);
+        }
+        Some((record.seq, message))
+    }
+}
+
+/// Remembers an id, and forgets the oldest when there are too many.
+fn keep(ids: &mut VecDeque<String>, id: &str, most: usize) {
+    if ids.len() == most {
+        ids.pop_front();
+    }
+    ids.push_back(id.to_owned());
 }
 
 /// What is read of a log.
@@ -90,6 +132,8 @@ struct Waiting {
     /// How many bytes of pieces are among them.
     bytes: usize,
     lost: u64,
+    /// The first messages among what was lost.
+    lost_messages: Vec<String>,
     given: HashSet<String>,
 }
 
@@ -109,13 +153,11 @@ impl Subscription {
         // Attached before the log is read: what comes meanwhile waits, and is distinguished from what was read by its id.
         let attachment = hub.attach(Arc::clone(&backlog) as Arc<dyn Sink>);
         hub.put_questions().into_iter().for_each(|question| backlog.push(SessionEvent::Asked(question)));
-        let replay = after.and_then(|after| {
-            let log = Log::open(location, after)?;
-            let mut projector = Projector::new(session_id);
-            projector.replays_prompts = true;
-            Some(Replay { log, projector, given: HashSet::new() })
-        });
-        Self { replay, backlog, _attachment: attachment }
+        let location = location.clone();
+        let replay = after.and_then(|after| Replay::open(&location, session_id, (after, after)));
+        let (session_id, is_caught_up) = (session_id.to_owned(), replay.is_none());
+        let (read, live) = (after, VecDeque::new());
+        Self { replay, backlog, location, session_id, read, live, is_caught_up, _attachment: attachment }
     }
 
     /// Reports questions of servers, too.
@@ -135,22 +177,63 @@ impl Subscription {
 
     /// The next event, if there is one.
     pub fn try_next(&mut self) -> Option<SessionEvent> {
-        while let Some(replay) = &mut self.replay {
-            match replay.log.next() {
-                Some(record) => {
-                    if let Some(message) = replay.projector.project(&record) {
-                        replay.given.insert(message.uuid().to_owned());
-                        return Some(SessionEvent::Message(Box::new(message)));
-                    }
-                }
-                None => {
-                    let given = self.replay.take().map(|replay| replay.given).unwrap_or_default();
-                    self.backlog.lock().given = given;
-                    return Some(SessionEvent::CaughtUp);
-                }
+        if let Some(event) = self.try_replayed() {
+            return Some(event);
+        }
+        let event = self.backlog.next()?;
+        match &event {
+            SessionEvent::Lagged(_) => {
+                let lost = std::mem::take(&mut self.backlog.lock().lost_messages);
+                self.replay = if lost.is_empty() { None } else { self.missed(&lost) };
+            }
+            SessionEvent::Message(message) => keep(&mut self.live, message.uuid(), MOST_LIVE),
+            SessionEvent::Partial { .. }
+            | SessionEvent::ToolOutput { .. }
+            | SessionEvent::Warning(_)
+            | SessionEvent::Asked(_)
+            | SessionEvent::Resolved { .. }
+            | SessionEvent::Elicited(_)
+            | SessionEvent::ElicitationClosed { .. }
+            | SessionEvent::CaughtUp
+            | SessionEvent::Ended { .. } => {}
+        }
+        Some(event)
+    }
+
+    /// The next event of the log, while that is read.
+    fn try_replayed(&mut self) -> Option<SessionEvent> {
+        let replay = self.replay.as_mut()?;
+        while let Some((seq, message)) = replay.next() {
+            self.read = Some(seq);
+            if let Some(message) = message {
+                return Some(SessionEvent::Message(Box::new(message)));
             }
         }
-        self.backlog.next()
+        let given = self.replay.take().map(|replay| replay.given).unwrap_or_default();
+        self.live.clear();
+        self.backlog.lock().knows(given);
+        (!std::mem::replace(&mut self.is_caught_up, true)).then_some(SessionEvent::CaughtUp)
+    }
+
+    /// The messages that a reader missed: those behind the last one that it has, or from the first one that it lost. Some
+    /// of both have no record.
+    fn missed(&self, lost: &[String]) -> Option<Replay> {
+        let from = self.read.unwrap_or(0);
+        let open = |after| Replay::open(&self.location, &self.session_id, (from, after));
+        if self.read.is_some() && self.live.is_empty() {
+            return open(from);
+        }
+        let (mut had, mut missing) = (None, None);
+        let mut look = open(from)?;
+        while let Some((seq, message)) = look.next() {
+            let Some(message) = message else { continue };
+            if self.live.iter().any(|id| id == message.uuid()) {
+                had = Some(seq);
+            } else if missing.is_none() && lost.iter().any(|id| id == message.uuid()) {
+                missing = Some(seq - 1);
+            }
+        }
+        open(had.or(missing).or(self.read)?)
     }
 }
 
@@ -192,13 +275,34 @@ impl Waiting {
         self.events.push_back(event);
     }
 
-    /// Drops the oldest event of a kind, or the oldest of all.
+    /// Drops the oldest event of a kind, or the oldest message, which the log has, or the oldest of all.
     fn drop_one(&mut self, is_meant: impl Fn(&SessionEvent) -> bool) {
-        let place = self.events.iter().position(is_meant).unwrap_or(0);
+        let is_message = |event: &SessionEvent| matches!(event, SessionEvent::Message(_));
+        let place = self.events.iter().position(is_meant);
+        let place = place.or_else(|| self.events.iter().position(is_message)).unwrap_or(0);
         if let Some(dropped) = self.events.remove(place) {
+            if let SessionEvent::Message(message) = &dropped
+                && self.lost_messages.len() < MOST_LIVE
+            {
+                self.lost_messages.push(message.uuid().to_owned());
+            }
             self.bytes -= piece_size(&dropped);
             self.lost += 1;
         }
+    }
+
+    /// These messages were given; those that were given before and do not wait are forgotten.
+    fn knows(&mut self, given: VecDeque<String>) {
+        let waiting: HashSet<&str> = self
+            .events
+            .iter()
+            .filter_map(|event| {
+                let SessionEvent::Message(message) = event else { return None };
+                Some(message.uuid())
+            })
+            .collect();
+        self.given.retain(|id| waiting.contains(id.as_str()));
+        self.given.extend(given);
     }
 }
 

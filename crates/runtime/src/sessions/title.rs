@@ -8,7 +8,7 @@ use qoder_protocol::RequestError;
 use qoder_types::Purpose;
 use serde_json::json;
 
-use super::requests::Desk;
+use super::requests::RequestContext;
 use crate::driver::Driver;
 use crate::error::SessionError;
 use qoder_models::side_model;
@@ -22,7 +22,7 @@ const SHOWN_CHARACTERS: usize = 8_000;
 /// The longest title, in characters.
 const LONGEST: usize = 100;
 
-impl Desk {
+impl RequestContext {
     /// A title for a session that is about this; `None` when the model finds none. With `persist` it becomes the title of
     /// the session.
     ///

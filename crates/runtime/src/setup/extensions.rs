@@ -7,7 +7,7 @@ use super::{Setup, SetupError, options};
 use crate::events::Hub;
 use crate::events::Notice;
 use qoder_config::agents::AgentDefinition;
-use qoder_config::extensions::Found;
+use qoder_config::extensions::PluginSet;
 use qoder_config::extensions::{Extensions, Loaded, ReadAgain, ReloadError};
 use qoder_config::sources::Kind;
 use qoder_config::{commands, hooks, skills};
@@ -42,8 +42,8 @@ impl Setup {
     }
 
     /// The plugins of the session; looked for when a caller first asks.
-    pub fn plugins(&self) -> &Found {
-        self.plugins.get_or_init(|| Found::look(&self.config, &self.options.plugin_dirs))
+    pub fn plugins(&self) -> &PluginSet {
+        self.plugins.get_or_init(|| PluginSet::look(&self.config, &self.options.plugin_dirs))
     }
 
     /// What counts in a session, and may be read again while it runs. `host` has what is wrong with it.

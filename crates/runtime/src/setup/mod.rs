@@ -32,7 +32,7 @@ use crate::telemetry::Telemetry;
 use crate::tools::skill::SkillTool;
 use crate::tools::toolbox::{Offered, Toolbox};
 use qoder_config::agents::covers;
-use qoder_config::extensions::{Extensions, Found};
+use qoder_config::extensions::{Extensions, PluginSet};
 use qoder_config::memory::{Memory, MemoryPiece, MemoryPlaces, discover};
 use qoder_config::settings::{Places, Settings, SettingsError, collect_rules, load_personal};
 use qoder_config::trust;
@@ -51,6 +51,8 @@ mod script;
 mod servers;
 mod telemetry;
 mod tools;
+#[cfg(test)]
+mod tools_page_tests;
 
 pub use options::{HostTools, Options, SetupError};
 pub use permissions::sandbox;
@@ -84,7 +86,7 @@ pub struct Setup {
     learned: redact::Learned,
     telemetry: Option<Telemetry>,
     policy_memory: PolicyMemory,
-    plugins: OnceLock<Found>,
+    plugins: OnceLock<PluginSet>,
 }
 
 impl Setup {
@@ -192,13 +194,13 @@ impl Setup {
     }
 
     /// Builds the engine.
-    pub fn engine(&self, callbacks: Callbacks) -> Result<Engine, SetupError> {
+    pub(crate) fn engine(&self, callbacks: Callbacks) -> Result<Engine, SetupError> {
         let (hub, environment) = (Hub::new(self.redactor(), &self.warnings), self.command_environment());
         let (model, models, turn_models) = self.chosen_models(&callbacks)?;
         let (questions, lazy) =
             (Arc::new(ServerRequests::new(&callbacks, self.roots()?)), self.lazy(&model)?);
         let servers = Arc::new(self.servers(&callbacks, &questions));
-        let (family, image_model) = (self.family(&callbacks, &questions), self.image_model(&callbacks)?);
+        let (tree, image_model) = (self.tree(&callbacks, &questions), self.image_model(&callbacks)?);
         let extensions = self.live_extensions(callbacks.agents, &hub)?;
         let hooks = self.hooks(callbacks.hooks, &model, &models, &environment, &extensions)?;
         let gate = Arc::new(self.gate(&servers, &extensions.current())?);
@@ -235,7 +237,7 @@ impl Setup {
                 gate: Arc::clone(&gate),
                 system: system.clone(),
                 outlet: Arc::clone(&hub) as _,
-                family,
+                tree,
             })));
         }
         let tools = [tools::in_order(tools), self.structured.iter().cloned().collect()].concat();

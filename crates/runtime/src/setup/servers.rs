@@ -11,7 +11,7 @@ use secrecy::{ExposeSecret, SecretString};
 use serde_json::{Map, Value, json};
 
 use super::{Setup, SetupError, value_error};
-use crate::agents::{AgentLimits, Family, OwnServers};
+use crate::agents::{AgentLimits, AgentTree, OwnServers};
 use crate::callbacks::Callbacks;
 use crate::engine::server_requests::ServerRequests;
 use crate::mcp::authorization::Authorizer;
@@ -37,6 +37,19 @@ const WAIT_SETTING: &str = "mcp.startWaitMs";
 const LAZY_SETTING: &str = "mcp.lazyLoad";
 
 impl Setup {
+    /// Connects to the servers, within a bound, and answers with the documented row of each. No session is opened.
+    ///
+    /// # Errors
+    /// When the working directory or another root cannot be used.
+    pub async fn server_rows(&self, callbacks: &Callbacks) -> Result<Vec<Value>, SetupError> {
+        let questions = Arc::new(ServerRequests::new(callbacks, self.roots()?));
+        let servers = self.servers(callbacks, &questions);
+        servers.connect().await;
+        let rows = servers.rows();
+        servers.close().await;
+        Ok(rows)
+    }
+
     /// The servers, none of them started.
     pub(super) fn servers(&self, callbacks: &Callbacks, questions: &Arc<ServerRequests>) -> McpServers {
         self.plugins().plugins.iter().for_each(Plugin::prepare_data);
@@ -48,9 +61,13 @@ impl Setup {
     }
 
     /// The agents of the session, none of them started.
-    pub(super) fn family(&self, callbacks: &Callbacks, questions: &Arc<ServerRequests>) -> Family {
+    pub(super) fn tree(&self, callbacks: &Callbacks, questions: &Arc<ServerRequests>) -> AgentTree {
         let own_servers = self.own_servers(callbacks, questions);
-        Family::new(AgentLimits::of(&self.config.settings), own_servers, self.options.forward_subagent_text)
+        AgentTree::new(
+            AgentLimits::of(&self.config.settings),
+            own_servers,
+            self.options.forward_subagent_text,
+        )
     }
 
     /// Makes the servers that a definition describes for its agent alone.

@@ -85,7 +85,7 @@ impl Tool for SkillTool {
     }
 
     fn addition(&self) -> Option<String> {
-        self.extensions.current().skills.told()
+        self.extensions.current().skills.prompt_text()
     }
 
     fn accesses(&self, input: &Value) -> Vec<Access> {

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use qoder_core::ports::Access;
 use qoder_policy::{Confinement, Policy, Question, Rule, RuleSet as Rules, Workspace, decide};
-use qoder_runtime::permissions::LocalFiles;
+use qoder_runtime::permission_check::LocalFiles;
 use qoder_types::{Behavior, PermissionMode, RuleOrigin, RuleSource};
 
 use super::tree::{DENIED, OUTSIDE, Snapshot, TOKEN, Tree, differences};

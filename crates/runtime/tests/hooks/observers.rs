@@ -3,9 +3,9 @@
 
 use serde_json::{Value, json};
 
-use crate::hooks::support::{Stage, Told, call, specific, text};
+use crate::hooks::support::{Received, Stage, call, specific, text};
 
-fn of(told: &Told, field: &str) -> Vec<Value> {
+fn of(told: &Received, field: &str) -> Vec<Value> {
     told.lock().unwrap().iter().map(|input| input[field].clone()).collect()
 }
 

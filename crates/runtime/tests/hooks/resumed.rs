@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use crate::hooks::support::{Stage, call, specific, text};
 
 /// A session whose hook wants a question, about another file than the model named.
-fn parked() -> (Stage, crate::hooks::support::Told) {
+fn parked() -> (Stage, crate::hooks::support::Received) {
     let replies = json!([call("Write", json!({"file_path": "a.txt", "content": "hi"})), text("done")]);
     let mut stage = Stage::new(replies).rules(&["Write"], &[]);
     stage.options.settings = Some(json!({"permissions": {"unattended": "park"}}).to_string());

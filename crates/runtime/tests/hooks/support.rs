@@ -10,13 +10,13 @@ use futures::FutureExt;
 use qoder_config::hooks::{Action, Hook, HookCall, HookFunction, OnFailure, Traits};
 use qoder_config::servers::Flags;
 use qoder_protocol::{Answer, Question};
+use qoder_runtime::Interrupt;
 use qoder_runtime::callbacks::Callbacks;
-use qoder_runtime::engine::interrupt::Interrupt;
 use qoder_runtime::error::DriveError;
 use qoder_runtime::events::{Answering, Event, Sink, Wants};
 use qoder_runtime::layout::SessionPaths;
-use qoder_runtime::session::new_id;
 use qoder_runtime::sessions::SessionChoice;
+use qoder_runtime::sessions::new_id;
 use qoder_runtime::sessions::{Finished, FirstPrompt, OpenRequest, OpenedSession, Sessions};
 use qoder_runtime::setup::{Options, Setup};
 use qoder_runtime::store::jsonl::Durability;
@@ -67,7 +67,7 @@ impl Sink for Heard {
 }
 
 /// What a hook got, one entry per call.
-pub type Told = Arc<Mutex<Vec<Value>>>;
+pub type Received = Arc<Mutex<Vec<Value>>>;
 
 pub struct Stage {
     folder: tempfile::TempDir,
@@ -130,7 +130,7 @@ impl Stage {
     }
 
     /// A hook that always answers like this.
-    pub fn hook(&mut self, event: &str, matcher: Option<&str>, output: Value) -> Told {
+    pub fn hook(&mut self, event: &str, matcher: Option<&str>, output: Value) -> Received {
         self.hook_by(event, matcher, move |_| Ok(output.clone()))
     }
 
@@ -139,8 +139,8 @@ impl Stage {
         event: &str,
         matcher: Option<&str>,
         answer: impl Fn(&Value) -> Result<Value, String> + Send + Sync + 'static,
-    ) -> Told {
-        let told = Told::default();
+    ) -> Received {
+        let told = Received::default();
         let notes = Arc::clone(&told);
         let function: HookFunction = Arc::new(move |call: HookCall| {
             let answer = answer(&call.input);

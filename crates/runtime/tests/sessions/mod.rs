@@ -8,7 +8,7 @@ mod parked_agents;
 mod session_budget;
 mod stays_open;
 mod subscribing;
-mod support;
+pub(crate) mod support;
 mod system_inputs;
 mod tool_policies;
 mod visible_denials;

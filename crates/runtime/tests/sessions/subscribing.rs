@@ -110,3 +110,36 @@ async fn they_are_equal_in_any_store() {
     stage.store = Some(without_files(&stage));
     are_equal(stage).await;
 }
+
+#[tokio::test]
+async fn a_reader_that_falls_far_behind_misses_no_message() {
+    let reads: Vec<Value> =
+        (0..400).map(|_| json!({ "name": "Read", "input": { "file_path": "missing.txt" } })).collect();
+    let calls = json!({ "toolCalls": reads });
+    let mut stage = Stage::new(json!([calls, calls, calls, calls, text("all done")])).rules(&["Read"], &[]);
+    stage.options.replay_user_messages = true;
+    let (OpenedSession { handle, attachment }, _heard) = stage.open(FirstPrompt::FromHost);
+    let mut quick = handle.subscribe(None, Wants::default());
+    // They read nothing while 1,600 calls get their results.
+    let mut slow = [None, Some(0)].map(|after| handle.subscribe(after, Wants::default()));
+    send(&handle, "one", "read a lot");
+    let all = until(&mut quick, "all done").await;
+    assert!(all.len() > 1_600, "{}", all.len());
+    for slow in &mut slow {
+        assert_eq!(until(slow, "all done").await, all);
+        assert_eq!(messages_left(slow), 0, "something is given twice");
+    }
+    handle.close().await;
+    drop(attachment);
+}
+
+/// How many messages of records still wait.
+fn messages_left(subscription: &mut Subscription) -> usize {
+    let mut count = 0;
+    while let Some(event) = subscription.try_next() {
+        if let SessionEvent::Message(message) = event {
+            count += usize::from(of_record(&message).is_some());
+        }
+    }
+    count
+}

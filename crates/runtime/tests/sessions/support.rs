@@ -71,8 +71,8 @@ async fn drive(stage: &Stage, first: FirstPrompt) -> (Ran, Vec<WaitingCall>) {
 /// Leaves something in the inbox of the session, as another process does.
 pub fn leave_for(stage: &Stage, body: Value) -> Ticket {
     let body: InboxBody = serde_json::from_value(body).unwrap();
-    let id = qoder_runtime::session::new_id();
-    let at = qoder_runtime::session::timestamp();
+    let id = qoder_runtime::sessions::new_id();
+    let at = qoder_runtime::sessions::timestamp();
     leave(&stage.paths(), &InboxEntry { id, at, by: "worker-7".to_owned(), body }).unwrap()
 }
 

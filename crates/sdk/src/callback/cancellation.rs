@@ -2,7 +2,7 @@
 //! waited for. Work that a callback started elsewhere sees it too, also after the callback itself was dropped.
 
 use futures::FutureExt;
-use qoder_runtime::engine::interrupt::{Cancelled, Interrupt};
+use qoder_runtime::{Cancelled, Interrupt};
 
 /// Says when the work it was given to shall stop.
 ///

@@ -2,7 +2,7 @@
 //! resumed like any other.
 
 use qoder_runtime::catalog;
-use qoder_runtime::session::new_id;
+use qoder_runtime::sessions::new_id;
 
 use super::{SessionPlace, append, title_entry};
 use crate::error::{Error, Result};

@@ -4,7 +4,7 @@
 
 mod fork;
 mod glance;
-mod part;
+mod page;
 mod stored;
 mod transcript;
 
@@ -21,7 +21,7 @@ use qoder_runtime::store::StoreError;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use part::Part;
+use page::Page;
 
 pub use fork::fork_session;
 pub use stored::StoredSessions;
@@ -107,7 +107,7 @@ impl SessionPlace {
 
     /// The part of what was found that is asked for.
     fn part<T>(&self, found: impl IntoIterator<Item = T>) -> Vec<T> {
-        Part { limit: self.limit, offset: self.offset }.of(found)
+        Page { limit: self.limit, offset: self.offset }.of(found)
     }
 
     /// The projects whose sessions a list has; `None` is all.

@@ -5,11 +5,11 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use qoder_runtime::catalog::is_session_id;
-use qoder_runtime::session::new_id;
+use qoder_runtime::sessions::new_id;
 use qoder_runtime::store::StoreError;
 use serde_json::Value;
 
-use super::part::Part;
+use super::page::Page;
 use super::transcript::{PREFIX, Shown, read_entries};
 use super::{SessionInfo, SessionMessage, fork_title, milliseconds, tag_entry, title_entry};
 use crate::error::{Error, Result};
@@ -37,7 +37,7 @@ pub struct StoredSessions {
     store: SharedSessionStore,
     directory: Option<PathBuf>,
     include_system_messages: bool,
-    part: Part,
+    page: Page,
 }
 
 impl StoredSessions {
@@ -47,7 +47,7 @@ impl StoredSessions {
             store: SharedSessionStore::new(store),
             directory: None,
             include_system_messages: false,
-            part: Part::default(),
+            page: Page::default(),
         }
     }
 
@@ -68,14 +68,14 @@ impl StoredSessions {
     /// So many sessions or messages at most.
     #[must_use]
     pub fn limit(mut self, limit: usize) -> Self {
-        self.part.limit = Some(limit);
+        self.page.limit = Some(limit);
         self
     }
 
     /// So many sessions or messages are passed over first.
     #[must_use]
     pub fn offset(mut self, offset: usize) -> Self {
-        self.part.offset = offset;
+        self.page.offset = offset;
         self
     }
 
@@ -87,7 +87,7 @@ impl StoredSessions {
         let project = project_key(self.directory.as_deref())?;
         let mut sessions: Vec<_> = stored_sessions(&self.store, &project).await?.into_iter().collect();
         sessions.sort_by_key(|(_, changed)| std::cmp::Reverse(*changed));
-        let most = self.part.limit.map_or(usize::MAX, |limit| limit.saturating_add(self.part.offset));
+        let most = self.page.limit.map_or(usize::MAX, |limit| limit.saturating_add(self.page.offset));
         let mut infos = Vec::new();
         for (id, changed) in sessions {
             // A log is loaded as a whole, so no more of them than the list shows.
@@ -97,7 +97,7 @@ impl StoredSessions {
             let key = SessionKey::new(project.as_str(), id);
             infos.extend(load_log(&self.store, &key).await?.map(|log| info(&key, &log, Some(changed))));
         }
-        Ok(self.part.of(infos))
+        Ok(self.page.of(infos))
     }
 
     /// One session; `None` when the store has none of this id.
@@ -120,7 +120,7 @@ impl StoredSessions {
     /// When the id is not one, or the store fails.
     pub async fn get_session_messages(&self, session_id: &str) -> Result<Vec<SessionMessage>> {
         let log = load_log(&self.store, &self.key(session_id)?).await?.unwrap_or_default();
-        Ok(self.part.of(read_entries(&log, session_id, Shown::Main(self.include_system_messages))))
+        Ok(self.page.of(read_entries(&log, session_id, Shown::Main(self.include_system_messages))))
     }
 
     /// The ids of a session's subagents.
@@ -146,7 +146,7 @@ impl StoredSessions {
             return Ok(Vec::new());
         };
         let log = load_log(&self.store, &key.with_subpath(subpath.as_str())).await?.unwrap_or_default();
-        Ok(self.part.of(read_entries(&log, session_id, Shown::Agent)))
+        Ok(self.page.of(read_entries(&log, session_id, Shown::Agent)))
     }
 
     /// Gives a session a title.

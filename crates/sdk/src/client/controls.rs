@@ -78,7 +78,7 @@ impl QoderSdkClient {
     /// # Errors
     /// When the model does not exist or the session has ended.
     pub async fn set_model(&self, model: Option<&str>) -> Result<()> {
-        self.tell(Control::SetModel(model.map(str::to_owned))).await
+        self.control(Control::SetModel(model.map(str::to_owned))).await
     }
 
     /// Another permission mode, from the next decision on.
@@ -94,7 +94,7 @@ impl QoderSdkClient {
                 "say that you mean it with allow_dangerously_skip_permissions = true",
             ));
         }
-        self.tell(Control::SetPermissionMode(mode)).await
+        self.control(Control::SetPermissionMode(mode)).await
     }
 
     /// Stops a background task.
@@ -102,7 +102,7 @@ impl QoderSdkClient {
     /// # Errors
     /// When there is no such task.
     pub async fn stop_task(&self, task_id: &str) -> Result<()> {
-        self.tell(Control::StopTask(task_id.to_owned())).await
+        self.control(Control::StopTask(task_id.to_owned())).await
     }
 
     /// Lays settings over those of the session; the last call wins per key.
@@ -110,7 +110,7 @@ impl QoderSdkClient {
     /// # Errors
     /// When a setting cannot be used or the runtime has no such thing.
     pub async fn apply_flag_settings(&self, settings: Map<String, Value>) -> Result<()> {
-        self.tell(Control::ApplyFlagSettings(settings)).await
+        self.control(Control::ApplyFlagSettings(settings)).await
     }
 
     /// The agents that the session has, as of the handshake or the last [`Self::reload_plugins`]; empty before it is
@@ -158,7 +158,7 @@ impl QoderSdkClient {
     /// # Errors
     /// When there is no such server or it fails again.
     pub async fn reconnect_mcp_server(&self, name: &str) -> Result<()> {
-        self.tell(Control::McpReconnect(name.to_owned())).await
+        self.control(Control::McpReconnect(name.to_owned())).await
     }
 
     /// Switches an MCP server off, or on again.
@@ -166,7 +166,7 @@ impl QoderSdkClient {
     /// # Errors
     /// When there is no such server.
     pub async fn toggle_mcp_server(&self, name: &str, enabled: bool) -> Result<()> {
-        self.tell(Control::McpToggle { name: name.to_owned(), enabled }).await
+        self.control(Control::McpToggle { name: name.to_owned(), enabled }).await
     }
 
     /// Starts the authentication of an MCP server.
@@ -188,7 +188,7 @@ impl QoderSdkClient {
     /// When it does not belong to the request, or the runtime cannot.
     pub async fn mcp_submit_oauth_callback_url(&self, name: &str, callback_url: &str) -> Result<()> {
         let callback_url = callback_url.to_owned();
-        self.tell(Control::McpSubmitCallback { name: name.to_owned(), callback_url }).await
+        self.control(Control::McpSubmitCallback { name: name.to_owned(), callback_url }).await
     }
 
     /// Hands over credentials for an MCP server.
@@ -196,7 +196,7 @@ impl QoderSdkClient {
     /// # Errors
     /// When the runtime cannot.
     pub async fn inject_mcp_token(&self, name: &str, token: OAuthToken) -> Result<()> {
-        self.tell(Control::McpInjectToken { name: name.to_owned(), token }).await
+        self.control(Control::McpInjectToken { name: name.to_owned(), token }).await
     }
 
     /// Forgets the credentials of an MCP server.
@@ -204,7 +204,7 @@ impl QoderSdkClient {
     /// # Errors
     /// When the runtime cannot.
     pub async fn mcp_clear_auth(&self, name: &str) -> Result<()> {
-        self.tell(Control::McpClearAuth(name.to_owned())).await
+        self.control(Control::McpClearAuth(name.to_owned())).await
     }
 
     /// The models that can be chosen now; empty when they are unknown.
@@ -297,7 +297,7 @@ impl QoderSdkClient {
     /// # Errors
     /// When the runtime cannot.
     pub async fn set_goal_max_turns(&self, turns: Option<u64>) -> Result<()> {
-        self.tell(Control::SetGoalMaxTurns(turns)).await
+        self.control(Control::SetGoalMaxTurns(turns)).await
     }
 
     /// The plugins of the session.
@@ -321,7 +321,7 @@ impl QoderSdkClient {
         Ok(answer)
     }
 
-    pub(super) async fn tell(&self, control: Control) -> Result<()> {
+    pub(super) async fn control(&self, control: Control) -> Result<()> {
         self.link()?.request(control).await.map(drop)
     }
 

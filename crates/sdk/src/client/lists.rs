@@ -61,7 +61,7 @@ impl QoderSdkClient {
     /// # Errors
     /// When a change is refused; then none is made.
     pub async fn update_permissions(&self, updates: Vec<PermissionUpdate>) -> Result<()> {
-        self.tell(Control::UpdatePermissions(updates)).await
+        self.control(Control::UpdatePermissions(updates)).await
     }
 
     /// The effort from the next model call on; `None` is the default of the model.
@@ -69,7 +69,7 @@ impl QoderSdkClient {
     /// # Errors
     /// When there is no such level.
     pub async fn set_effort(&self, effort: Option<&str>) -> Result<()> {
-        self.tell(Control::SetEffort(effort.map(str::to_owned))).await
+        self.control(Control::SetEffort(effort.map(str::to_owned))).await
     }
 
     /// Gives the session a title.
@@ -77,7 +77,7 @@ impl QoderSdkClient {
     /// # Errors
     /// When it is empty, or cannot be written.
     pub async fn set_session_title(&self, title: &str) -> Result<()> {
-        self.tell(Control::SetSessionTitle(title.to_owned())).await
+        self.control(Control::SetSessionTitle(title.to_owned())).await
     }
 
     /// Runs a command in the shell, as the user; the model reads its output with the next prompt.
@@ -85,7 +85,7 @@ impl QoderSdkClient {
     /// # Errors
     /// When it is empty, or the session has ended.
     pub async fn run_command(&self, command: &str) -> Result<()> {
-        self.tell(Control::RunCommand(command.to_owned())).await
+        self.control(Control::RunCommand(command.to_owned())).await
     }
 
     /// The end of what a background task has printed.

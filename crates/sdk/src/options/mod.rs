@@ -6,8 +6,8 @@ pub(crate) mod agents;
 pub(crate) mod auth;
 mod builder;
 pub(crate) mod model_policy;
-mod parts;
 pub(crate) mod permission;
+mod structured;
 mod validate;
 
 use std::collections::BTreeMap;
@@ -24,7 +24,7 @@ use crate::hooks::{HookEvent, HookMatcher};
 use crate::mcp::{McpServers, OnAuthExpired, OnElicitation, OnMcpOAuthRequired, OnMcpStatusChange};
 use crate::session_store::{SessionStoreFlush, SharedSessionStore};
 
-pub use parts::{
+pub use structured::{
     Effort, SdkPluginConfig, SettingSource, Settings, Skills, SystemPrompt, ThinkingConfig, ToolSet,
 };
 

@@ -12,7 +12,7 @@ use futures::FutureExt;
 use futures::future::BoxFuture;
 use qoder_runtime::config::home;
 use qoder_runtime::layout;
-use qoder_runtime::session::new_id;
+use qoder_runtime::sessions::new_id;
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
@@ -94,7 +94,7 @@ pub(crate) fn begin(
     direct: MessageSender,
 ) -> Running {
     let (inbox, items) = mpsc::unbounded_channel();
-    let courier = Courier {
+    let courier = LogCopier {
         store: store.clone(),
         projects: layout::projects(&home::config_root(&options.environment())),
         is_eager: options.session_store_flush == SessionStoreFlush::Eager,
@@ -114,7 +114,7 @@ struct Waiting {
     bytes: usize,
 }
 
-struct Courier {
+struct LogCopier {
     store: SharedSessionStore,
     projects: PathBuf,
     is_eager: bool,
@@ -127,7 +127,7 @@ struct Courier {
 
 type Writing = BoxFuture<'static, Vec<Message>>;
 
-impl Courier {
+impl LogCopier {
     async fn run(mut self, mut items: mpsc::UnboundedReceiver<Item>) {
         let mut writing: Option<Writing> = None;
         // A result that waits for the store, and with it everything after it.

@@ -10,7 +10,7 @@ mod restoring;
 
 use std::sync::Arc;
 
-use qoder_runtime::engine::interrupt::Interrupt;
+use qoder_runtime::Interrupt;
 use serde_json::Value;
 use tokio::sync::{mpsc, oneshot, watch};
 

@@ -5,7 +5,7 @@ use std::io::Write;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-use qoder_runtime::session::new_id;
+use qoder_runtime::sessions::new_id;
 
 use crate::error::{Error, Result};
 

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use qoder_runtime::config::home;
 use qoder_runtime::layout::{self, LOG_ENDING, SessionPaths};
-use qoder_runtime::session::new_id;
+use qoder_runtime::sessions::new_id;
 use serde_json::{Map, Value};
 
 use super::private_files::{PrivateFiles, write_private};

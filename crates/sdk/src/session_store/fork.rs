@@ -3,7 +3,7 @@
 
 use std::collections::HashMap;
 
-use qoder_runtime::session::{new_id, timestamp};
+use qoder_runtime::sessions::{new_id, timestamp};
 use serde_json::{Map, Value, json};
 
 use crate::error::{Error, Result};

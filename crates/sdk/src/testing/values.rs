@@ -1,7 +1,7 @@
 //! What the rules put into a store: unused keys, entries, and values of every kind; and how what comes
 //! back is compared, as JSON: the order of keys does not count, and a number is its value.
 
-use qoder_runtime::session::new_id;
+use qoder_runtime::sessions::new_id;
 use serde_json::{Value, json};
 
 use crate::session_store::SessionKey;

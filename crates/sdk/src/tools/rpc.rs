@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use qoder_runtime::engine::interrupt::Interrupt;
+use qoder_runtime::Interrupt;
 use serde_json::{Value, json};
 
 use super::server::Instance;

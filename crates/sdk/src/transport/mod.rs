@@ -9,7 +9,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use futures::StreamExt;
-use qoder_runtime::engine::interrupt::Interrupt;
+use qoder_runtime::Interrupt;
 use tokio::sync::{mpsc, oneshot, watch};
 
 use crate::callback::panic_text;
@@ -65,7 +65,7 @@ fn run(mut start: Start) {
         Err(Error::Protocol(format!("the session's thread panicked: {}", panic_text(&*panic))))
     });
     if let Err(error) = ended {
-        tell(&mut start, error);
+        report_start(&mut start, error);
     }
 }
 
@@ -114,7 +114,7 @@ async fn run_copied(start: &mut Start, store: &SharedSessionStore) -> Result<()>
     ended
 }
 
-fn tell(start: &mut Start, error: Error) {
+fn report_start(start: &mut Start, error: Error) {
     if let Some(error) = start.ready.failed(error) {
         start.messages.send(Err(error));
     }

@@ -35,6 +35,10 @@ impl SessionInbox for SeatInbox {
         }
         .boxed()
     }
+
+    fn settles_with_log(&self) -> bool {
+        true
+    }
 }
 
 /// The inbox of an agent: what is left for it is in that of its session.

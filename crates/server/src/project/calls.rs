@@ -53,7 +53,7 @@ impl Evaluated {
 
 impl Call {
     /// The event that stands for the call, once it is known what was evaluated.
-    pub(super) fn show(&mut self, evaluated: Evaluated, decision: Option<&Decision>) -> Option<NewEvent> {
+    pub(super) fn render(&mut self, evaluated: Evaluated, decision: Option<&Decision>) -> Option<NewEvent> {
         if std::mem::replace(&mut self.is_shown, true) {
             return None;
         }
@@ -94,12 +94,12 @@ impl Call {
     }
 
     /// The event that stands for a call which no one decided about, because its input makes no sense or its turn was stopped.
-    pub(super) fn show_undecided(&mut self) -> Option<NewEvent> {
+    pub(super) fn render_undecided(&mut self) -> Option<NewEvent> {
         let evaluated = match self.policy() {
             None | Some(Policy::AlwaysDeny) => Evaluated::Deny,
             Some(Policy::AlwaysAllow | Policy::AlwaysAsk | Policy::Auto) => Evaluated::Allow,
         };
-        self.show(evaluated, None)
+        self.render(evaluated, None)
     }
 
     /// The action that waits for an answer to the call.

@@ -343,7 +343,7 @@ impl Projector {
                 continue;
             };
             if !call.has_started {
-                out.events.extend(call.show_undecided());
+                out.events.extend(call.render_undecided());
                 out.events.extend(call.result(content, *is_error));
             }
             call.has_result = true;
@@ -444,7 +444,7 @@ impl Projector {
             // Its thread stands for it, once it is there.
             return;
         }
-        let event = call.show(evaluated, Some(&decided.decision));
+        let event = call.render(evaluated, Some(&decided.decision));
         out.events.extend(event);
     }
 
@@ -452,7 +452,7 @@ impl Projector {
         let Some(call) = self.call(&asked.tool_use_id) else { return };
         call.waits = true;
         call.is_decided = false;
-        let event = call.show(Evaluated::Ask, Some(&asked.decision));
+        let event = call.render(Evaluated::Ask, Some(&asked.decision));
         if event.is_some() {
             let action = call.action(asked.kind);
             out.actions.push(action);

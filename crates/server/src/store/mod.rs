@@ -8,9 +8,9 @@ mod head;
 mod health;
 mod lines;
 pub mod migrations;
-mod parts;
 mod port;
 pub mod postgres;
+mod record_parts;
 pub mod sqlite;
 
 use std::sync::Arc;

@@ -71,7 +71,7 @@ impl Channel {
     }
 
     /// Asks without waiting for an answer.
-    pub fn tell(&self, request: RuntimeRequest) {
+    pub fn notify(&self, request: RuntimeRequest) {
         let line = ControlLine::ControlRequest { request_id: self.new_id(), request };
         // As in `respond`.
         let _ = self.output.control(&line);

@@ -31,7 +31,7 @@ pub(super) fn function(channel: &Arc<Channel>, id: &str) -> HookFunction {
         // At the end of a session the other side has usually closed its own; it still reads, and nothing hangs on its
         // answer.
         if last && !channel.is_open() {
-            channel.tell(request);
+            channel.notify(request);
             return std::future::ready(Ok(Value::Object(serde_json::Map::new()))).boxed();
         }
         let answer = channel.request(request);

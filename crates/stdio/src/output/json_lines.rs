@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use qoder_protocol::messages::StreamMessage;
 use qoder_runtime::events::{Event, Sink, Wants};
-use qoder_runtime::session::new_id;
+use qoder_runtime::sessions::new_id;
 use qoder_types::display::escape_json;
 use serde::Serialize;
 use serde_json::Value;
@@ -90,7 +90,7 @@ impl JsonLines {
         if self.wanted.first_retry
             && let Some(text) = first_retry(message)
         {
-            self.console.tell(&text);
+            self.console.print_note(&text);
         }
         let mut lines = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(id) = session_of(message) {
@@ -173,7 +173,7 @@ impl Sink for JsonLines {
             Event::ToolOutput { .. } | Event::Asked(_) | Event::Resolved { .. } => Ok(()),
             Event::Warning(text) => {
                 if self.wanted.verbose {
-                    self.console.tell(&format!("warning: {text}"));
+                    self.console.print_note(&format!("warning: {text}"));
                 }
                 Ok(())
             }

@@ -42,10 +42,15 @@ pub enum Item {
 pub trait SessionInbox: Send {
     /// What arrived since the last call, in order; each entry once.
     fn take(&mut self) -> Vec<Item>;
-    /// Says what became of an entry and removes it. To be called after what it led to is durable.
+    /// Says what became of an entry and removes it. To be called after what it led to is durable, unless it
+    /// [settles with the log](Self::settles_with_log).
     fn settle(&mut self, reply: InboxReply) -> Result<(), InboxError>;
     /// Completes when something may have arrived. Dropping it loses nothing.
     fn arrived(&self) -> BoxFuture<'static, ()>;
+    /// True when a settled entry is removed by the commit that makes durable what it led to.
+    fn settles_with_log(&self) -> bool {
+        false
+    }
 }
 
 /// Waits for what becomes of an entry.

@@ -74,7 +74,7 @@ pub(crate) async fn run(mut front: Front, reason: LineModeReason) -> Outcome {
     }
     let mut signals = Signals::new();
     loop {
-        mode.show();
+        mode.print_state();
         let ended = tokio::select! {
             event = mode.session.events.next() => mode.take_event(&event),
             line = lines.recv() => match line {
@@ -106,7 +106,7 @@ fn failed(printer: &mut Printer, failure: &OpenFailure) -> Outcome {
 
 impl LineMode {
     /// Prints what is finished, asks what is to be asked, and waits for the person where it is their turn.
-    fn show(&mut self) {
+    fn print_state(&mut self) {
         self.printer.print_cells(&mut self.conversation);
         self.printer.announce_calls(&self.conversation);
         let is_open = |dialog: &Dialog| dialog.is_open(&self.conversation);

@@ -3,10 +3,10 @@
 
 use ratatui_core::text::{Line, Span};
 
+use super::blocks::{Part, Splitter};
 use super::highlight::Highlighter;
 use super::inline::spans;
 use super::lines::Align;
-use super::parts::{Part, Splitter};
 use super::table::column_widths;
 use crate::text::{LongWords, expand_tabs, line_columns, plain_lines, wrap};
 use crate::theme::Ink;

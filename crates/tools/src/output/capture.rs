@@ -175,7 +175,7 @@ impl Viewer {
         Arc::new(Mutex::new(Self { sink, shown: 0 }))
     }
 
-    fn show(&mut self, text: String) {
+    fn pass_on(&mut self, text: String) {
         if self.shown >= SHOWN_BYTES || text.is_empty() {
             return;
         }
@@ -230,11 +230,11 @@ pub(crate) async fn pump<R: AsyncRead + Unpin>(
         activity.note();
         let clean = capture.lock().unwrap_or_else(PoisonError::into_inner).push(&buffer[..count]);
         let text = whole_characters.push(&clean);
-        viewer.lock().unwrap_or_else(PoisonError::into_inner).show(text);
+        viewer.lock().unwrap_or_else(PoisonError::into_inner).pass_on(text);
     }
     let clean = capture.lock().unwrap_or_else(PoisonError::into_inner).finish();
     let text = whole_characters.push(&clean);
-    viewer.lock().unwrap_or_else(PoisonError::into_inner).show(text);
+    viewer.lock().unwrap_or_else(PoisonError::into_inner).pass_on(text);
 }
 
 /// Reads `stream` to its end into `file`, without secrets.

@@ -29,7 +29,7 @@ pub(crate) enum Entry {
 
 /// What was found in one file.
 #[derive(Debug, Default)]
-pub(crate) struct Found {
+pub(crate) struct FileMatches {
     entries: Vec<Entry>,
     matches: u64,
     dropped: bool,
@@ -42,7 +42,7 @@ pub(crate) struct FileSink<'a> {
     only_matching: bool,
     most: u64,
     stop: &'a StopFlag,
-    found: Found,
+    found: FileMatches,
     binary: bool,
 }
 
@@ -54,11 +54,11 @@ impl<'a> FileSink<'a> {
         most: u64,
         stop: &'a StopFlag,
     ) -> Self {
-        Self { mode, matcher, only_matching, most, stop, found: Found::default(), binary: false }
+        Self { mode, matcher, only_matching, most, stop, found: FileMatches::default(), binary: false }
     }
 
     /// What was found; `None` when nothing was, or when the file turned out to be binary.
-    pub(crate) fn finish(mut self) -> Option<Found> {
+    pub(crate) fn finish(mut self) -> Option<FileMatches> {
         if self.binary || self.found.matches == 0 {
             return None;
         }
@@ -170,7 +170,7 @@ impl Collected {
     }
 
     /// Adds what was found in the file `path`.
-    pub(crate) fn add(&mut self, path: &Path, found: Found) {
+    pub(crate) fn add(&mut self, path: &Path, found: FileMatches) {
         self.matches += found.matches;
         self.files += 1;
         self.dropped |= found.dropped;

@@ -88,7 +88,7 @@ impl BuiltIn for WebFetchTool {
 }
 
 /// What a fetch came to.
-enum Found {
+enum FetchOutcome {
     Page { page: Arc<Page>, from_cache: bool },
     Elsewhere { url: String, status: u16, to: String },
 }
@@ -110,11 +110,11 @@ impl WebFetchTool {
             }),
         };
         match found {
-            Ok(Found::Page { page, from_cache }) if (200..300).contains(&page.status) => {
+            Ok(FetchOutcome::Page { page, from_cache }) if (200..300).contains(&page.status) => {
                 about_page(&page, from_cache, &input.prompt, context).await
             }
-            Ok(Found::Page { page, .. }) => error_page(&page),
-            Ok(Found::Elsewhere { url, status, to }) => elsewhere(&url, status, &to),
+            Ok(FetchOutcome::Page { page, .. }) => error_page(&page),
+            Ok(FetchOutcome::Elsewhere { url, status, to }) => elsewhere(&url, status, &to),
             Err(error) => {
                 let mut outcome = ToolOutcome::failed(error.to_string());
                 outcome.structured = json!({
@@ -126,22 +126,24 @@ impl WebFetchTool {
         }
     }
 
-    async fn find(&self, url: &str, context: &ToolContext) -> Result<Found, WebError> {
+    async fn find(&self, url: &str, context: &ToolContext) -> Result<FetchOutcome, WebError> {
         let target = self.hosts.target(read_url(url)?).await?;
         let key = target.url.to_string();
         if let Some(page) = self.cache.get(&key, Instant::now()) {
-            return Ok(Found::Page { page, from_cache: true });
+            return Ok(FetchOutcome::Page { page, from_cache: true });
         }
         match fetch(&self.hosts, target).await? {
-            Answer::Elsewhere { url, status, to } => {
-                Ok(Found::Elsewhere { url: url.to_string(), status: status.as_u16(), to: to.to_string() })
-            }
+            Answer::Elsewhere { url, status, to } => Ok(FetchOutcome::Elsewhere {
+                url: url.to_string(),
+                status: status.as_u16(),
+                to: to.to_string(),
+            }),
             Answer::Body(fetched) => {
                 let page = Arc::new(convert(fetched, context).await?);
                 if (200..300).contains(&page.status) {
                     self.cache.put(key, Arc::clone(&page), Instant::now());
                 }
-                Ok(Found::Page { page, from_cache: false })
+                Ok(FetchOutcome::Page { page, from_cache: false })
             }
         }
     }

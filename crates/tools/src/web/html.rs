@@ -36,11 +36,11 @@ pub(crate) fn to_markdown(html: &str, base: &Url) -> Result<String, WebError> {
 /// What becomes of an element.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Fate {
-    /// Kept under this name; may hold anything.
+    /// LinkAttributes under this name; may hold anything.
     Block(&'static str),
-    /// Kept under this name; holds text.
+    /// LinkAttributes under this name; holds text.
     Inline(&'static str),
-    /// Kept under this name; holds nothing.
+    /// LinkAttributes under this name; holds nothing.
     Void(&'static str),
     /// A new line.
     Line,
@@ -162,8 +162,8 @@ impl<'a> Cleaner<'a> {
     }
 
     /// Reads attributes up to the end of the tag; keeps those that have a meaning here.
-    fn attributes(&mut self) -> Kept {
-        let mut kept = Kept::default();
+    fn attributes(&mut self) -> LinkAttributes {
+        let mut kept = LinkAttributes::default();
         loop {
             self.rest = self.rest.trim_start_matches(|c: char| c.is_ascii_whitespace() || c == '/');
             if self.rest.is_empty() {
@@ -203,7 +203,7 @@ impl<'a> Cleaner<'a> {
         value
     }
 
-    fn start(&mut self, name: &str, attributes: &Kept) {
+    fn start(&mut self, name: &str, attributes: &LinkAttributes) {
         match fate(name) {
             Fate::Block(kept) => {
                 // These end by themselves where a new block begins, and a tree builder would do it in its own way.
@@ -288,7 +288,7 @@ impl<'a> Cleaner<'a> {
         }
     }
 
-    fn image(&mut self, attributes: &Kept) {
+    fn image(&mut self, attributes: &LinkAttributes) {
         let Some(address) = attributes.address.as_deref().and_then(|address| self.absolute(address)) else {
             return;
         };
@@ -328,12 +328,12 @@ impl<'a> Cleaner<'a> {
 
 /// The attributes that are kept.
 #[derive(Debug, Default)]
-struct Kept {
+struct LinkAttributes {
     address: Option<String>,
     text: Option<String>,
 }
 
-impl Kept {
+impl LinkAttributes {
     fn take(&mut self, name: &str, value: &str) {
         let place = match name.len() {
             4 if name.eq_ignore_ascii_case("href") => &mut self.address,

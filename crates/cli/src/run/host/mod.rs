@@ -13,12 +13,12 @@ use qoder_stdio::{JsonLines, Wanted};
 
 use self::terminal::{Attended, Person};
 use crate::command_line::arguments::OutputFormat;
-use crate::screen::{Streams, tell};
+use crate::screen::{Streams, print_note};
 
 /// Says on stderr that a model call is tried again, the first time.
 fn tell_first_retry(message: &StreamMessage) {
     if let Some(text) = qoder_stdio::first_retry(message) {
-        tell(&text);
+        print_note(&text);
     }
 }
 

@@ -6,7 +6,7 @@ use qoder_protocol::messages::StreamMessage;
 use qoder_runtime::events::{Event, Sink};
 
 use super::tell_first_retry;
-use crate::screen::{tell, write_json_line};
+use crate::screen::{print_note, write_json_line};
 
 /// The result alone, as one object.
 pub struct ResultOnly {
@@ -34,7 +34,7 @@ impl Sink for ResultOnly {
                 Ok(())
             }
             Event::Warning(text) if self.verbose => {
-                tell(&format!("warning: {text}"));
+                print_note(&format!("warning: {text}"));
                 Ok(())
             }
             Event::Message(message @ StreamMessage::System(_)) => {

@@ -102,7 +102,7 @@ impl Person {
         let _quiet = self.spinner.as_ref().map(Spinner::hush);
         self.keyboard.forget();
         while lines.try_recv().is_ok() {}
-        screen::tell("");
+        screen::print_note("");
         if question.tool_name == "AskUserQuestion" {
             return self.ask_choices(&question.input, &mut lines).await;
         }
@@ -123,8 +123,10 @@ impl Person {
                     return Some(Answer { updated_permissions: question.suggestions.clone(), ..answer });
                 }
                 Some(Word::No) => return Some(Answer { allow: false, ..answer }),
-                Some(Word::Always) => screen::tell("There is nothing to keep for this call; answer y or n."),
-                None => screen::tell("Answer y, always or n."),
+                Some(Word::Always) => {
+                    screen::print_note("There is nothing to keep for this call; answer y or n.")
+                }
+                None => screen::print_note("Answer y, always or n."),
             }
         }
     }
@@ -137,10 +139,10 @@ impl Person {
     ) -> Option<Answer> {
         let mut answers = Map::new();
         for asked in questions(input) {
-            screen::tell(&asked.text);
+            screen::print_note(&asked.text);
             for (index, (label, description)) in asked.options.iter().enumerate() {
                 let about = if description.is_empty() { String::new() } else { format!(" - {description}") };
-                screen::tell(&format!("  {}. {label}{about}", index + 1));
+                screen::print_note(&format!("  {}. {label}{about}", index + 1));
             }
             let several = if asked.several { ", several with commas" } else { "" };
             loop {
@@ -171,16 +173,16 @@ fn word(line: &str) -> Option<Word> {
 fn print_call(question: &Question) {
     let Question { tool_name: tool, input, decision, .. } = question;
     let by = question.agent_id.as_ref().map(|id| format!(" (agent {id})")).unwrap_or_default();
-    screen::tell(&format!("{tool}{by} needs permission: {}", decision.reason));
-    let Some(fields) = input.as_object() else { return screen::tell(&format!("  {input}")) };
+    screen::print_note(&format!("{tool}{by} needs permission: {}", decision.reason));
+    let Some(fields) = input.as_object() else { return screen::print_note(&format!("  {input}")) };
     for (field, value) in fields {
         match value {
-            Value::String(text) if !text.contains('\n') => screen::tell(&format!("  {field}: {text}")),
+            Value::String(text) if !text.contains('\n') => screen::print_note(&format!("  {field}: {text}")),
             Value::String(text) => {
-                screen::tell(&format!("  {field}:"));
-                text.lines().for_each(|line| screen::tell(&format!("    {line}")));
+                screen::print_note(&format!("  {field}:"));
+                text.lines().for_each(|line| screen::print_note(&format!("    {line}")));
             }
-            other => screen::tell(&format!("  {field}: {other}")),
+            other => screen::print_note(&format!("  {field}: {other}")),
         }
     }
 }

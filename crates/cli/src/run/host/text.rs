@@ -10,7 +10,7 @@ use qoder_types::display::escaped_line;
 use qoder_types::{ContentBlock, StopReason};
 
 use super::tell_first_retry;
-use crate::screen::{self, Answer, Ink, Paint, tell};
+use crate::screen::{self, Answer, Ink, Paint, print_note};
 
 /// Text on stdout.
 pub struct Text {
@@ -64,9 +64,9 @@ impl Text {
         self.pause();
         let mut shown = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         if std::mem::take(&mut shown.mid_line) {
-            tell("");
+            print_note("");
         }
-        screen::tell_painted(&self.paint.line().ink(Ink::Faint, &escaped_line(text)));
+        screen::print_painted_note(&self.paint.line().ink(Ink::Faint, &escaped_line(text)));
     }
 
     fn pause(&self) {
@@ -149,7 +149,7 @@ impl Text {
                     }
                 }
                 for error in &result.errors {
-                    tell(&format!("error: {error}"));
+                    print_note(&format!("error: {error}"));
                 }
             }
             StreamMessage::System(_) | StreamMessage::PromptSuggestion(_) => {}
@@ -225,7 +225,7 @@ impl Sink for Text {
             }
             Event::Warning(text) => {
                 self.pause();
-                tell(&format!("warning: {text}"));
+                print_note(&format!("warning: {text}"));
                 Ok(())
             }
         }

@@ -12,8 +12,9 @@ use qoder_protocol::{
     Question, RequestError, SessionClient, SessionEvent, SessionState, SessionView, Wants,
 };
 use qoder_runtime::layout::SessionPaths;
-use qoder_runtime::session::{agent_logs, new_id};
+use qoder_runtime::session::agent_logs;
 use qoder_runtime::sessions::LogEvents;
+use qoder_runtime::sessions::new_id;
 use qoder_runtime::store::SessionLocation;
 use qoder_runtime::store::jsonl::Durability;
 use qoder_types::record::InputAdmitted;

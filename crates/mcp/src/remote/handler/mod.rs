@@ -305,18 +305,18 @@ impl ClientHandler for Handler {
         params: ResourceUpdatedNotificationParam,
         _: NotificationContext<RoleClient>,
     ) {
-        self.events.tell(PeerEvent::ResourceUpdated(params.uri));
+        self.events.report(PeerEvent::ResourceUpdated(params.uri));
     }
 
     async fn on_resource_list_changed(&self, _: NotificationContext<RoleClient>) {
-        self.events.tell(PeerEvent::ResourcesChanged);
+        self.events.report(PeerEvent::ResourcesChanged);
     }
 
     async fn on_tool_list_changed(&self, _: NotificationContext<RoleClient>) {
-        self.events.tell(PeerEvent::ToolsChanged);
+        self.events.report(PeerEvent::ToolsChanged);
     }
 
     async fn on_prompt_list_changed(&self, _: NotificationContext<RoleClient>) {
-        self.events.tell(PeerEvent::PromptsChanged);
+        self.events.report(PeerEvent::PromptsChanged);
     }
 }

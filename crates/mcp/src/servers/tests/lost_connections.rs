@@ -8,7 +8,7 @@ async fn a_remote_server_that_drops_is_reached_again() {
     let servers = servers(vec![(http("kb"), Arc::clone(&peer))]);
     servers.connect().await;
     let heard = listen(&servers);
-    peer.tell(PeerEvent::Closed("reset".to_owned()));
+    peer.report(PeerEvent::Closed("reset".to_owned()));
     // A call waits for it, and the tools stay meanwhile.
     servers.inner.until(|all| all["kb"].status == ServerStatus::Connecting).await;
     assert_eq!(servers.tools().len(), 1);
@@ -23,7 +23,7 @@ async fn a_remote_server_that_stays_away_is_given_up() {
     let peer = Scripted::new(&[Does::Connect, Does::Fail("refused")]);
     let servers = servers(vec![(http("kb"), Arc::clone(&peer))]);
     servers.connect().await;
-    peer.tell(PeerEvent::Closed("reset".to_owned()));
+    peer.report(PeerEvent::Closed("reset".to_owned()));
     servers.inner.until(|all| all["kb"].status == ServerStatus::Failed).await;
     let error = servers.rows()[0]["error"].as_str().unwrap().to_owned();
     assert_eq!(error, "refused (given up after 8 attempts to reconnect)");
@@ -36,7 +36,7 @@ async fn a_process_that_died_is_started_once_more_by_the_next_call() {
     let servers = servers(vec![(stdio("kb"), Arc::clone(&peer))]);
     servers.connect().await;
     let died = || async {
-        peer.tell(PeerEvent::Closed("exited with 1: out of memory".to_owned()));
+        peer.report(PeerEvent::Closed("exited with 1: out of memory".to_owned()));
         servers.inner.until(|all| all["kb"].status == ServerStatus::Failed).await;
     };
     died().await;
@@ -63,7 +63,7 @@ async fn a_call_that_was_never_sent_goes_to_the_next_connection() {
     while peer.calls.load(Ordering::Relaxed) == 0 {
         tokio::task::yield_now().await;
     }
-    peer.tell(PeerEvent::Closed("exited with 1".to_owned()));
+    peer.report(PeerEvent::Closed("exited with 1".to_owned()));
     let result = calling.await.unwrap().unwrap();
     assert_eq!(result.content[0]["text"], "found");
     assert_eq!((peer.connects.load(Ordering::Relaxed), peer.calls.load(Ordering::Relaxed)), (2, 2));

@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use crate::profile::{Images, Profile, schema};
 use crate::wires::call_id::Accepted;
 use crate::wires::head::{HeadOptions, write_parameters};
-use crate::wires::reasoning::{Kept, is_anthropic_signature};
+use crate::wires::reasoning::{KeptReasoning, is_anthropic_signature};
 use crate::wires::{json, media};
 
 /// The smallest budget the protocol takes.
@@ -194,7 +194,7 @@ fn write_thinking(out: &mut Vec<u8>, thinking: &str, signature: &str, profile: &
         }
         return profile.sends("signature");
     }
-    let blocks = Kept::from_signature(signature).map(|kept| kept.blocks).unwrap_or_default();
+    let blocks = KeptReasoning::from_signature(signature).map(|kept| kept.blocks).unwrap_or_default();
     if !blocks.is_empty() && profile.sends("signature") {
         let start = out.len();
         for block in &blocks {

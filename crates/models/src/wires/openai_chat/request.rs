@@ -14,7 +14,7 @@ use crate::profile::{Images, OutputLimit, Profile, ReasoningBack, SystemRole, sc
 use crate::wires::call_id::Accepted;
 use crate::wires::head::{HeadOptions, write_parameters};
 use crate::wires::openai::{arguments, is_reasoning_model, openai_effort, source_url};
-use crate::wires::reasoning::{Kept, TAGS, is_anthropic_signature};
+use crate::wires::reasoning::{KeptReasoning, TAGS, is_anthropic_signature};
 use crate::wires::{json, media};
 
 /// A tool as the protocol has it.
@@ -233,7 +233,7 @@ struct Reasoning {
 
 impl Reasoning {
     fn add(&mut self, thinking: &str, signature: &str, profile: &Profile) {
-        let kept = Kept::from_signature(signature);
+        let kept = KeptReasoning::from_signature(signature);
         let is_own = kept.is_some();
         let kept = kept.unwrap_or_default();
         let field = match profile.reasoning {

@@ -11,7 +11,7 @@ use super::think_tags::{Piece, ThinkTags};
 use crate::failure::{ErrorBody, from_event, malformed, refusal};
 use crate::wires::json::{Count, Lenient, List, Text, TextOrJson};
 use crate::wires::partial::Assembly;
-use crate::wires::reasoning::{Kept, TAGS};
+use crate::wires::reasoning::{KeptReasoning, TAGS};
 use crate::wires::reply::{Decoded, Sink};
 
 #[derive(Deserialize)]
@@ -106,7 +106,7 @@ pub(crate) struct Decoder {
     assembly: Assembly,
     calls: Vec<OpenCall>,
     /// The reasoning block that may still get pieces, and what goes into its signature.
-    reasoning: Option<(usize, Kept)>,
+    reasoning: Option<(usize, KeptReasoning)>,
     tags: ThinkTags,
     usage: Usage,
     finish: Option<String>,
@@ -232,15 +232,15 @@ impl Decoder {
             Some((open, kept)) if *open == block => kept.set_field(field),
             Some(_) | None => {
                 self.seal();
-                self.reasoning = Some((block, Kept::of_field(field)));
+                self.reasoning = Some((block, KeptReasoning::of_field(field)));
             }
         }
     }
 
     /// What is kept for the endpoint beside the open reasoning, which is opened if necessary.
-    fn kept(&mut self) -> &mut Kept {
+    fn kept(&mut self) -> &mut KeptReasoning {
         let assembly = &mut self.assembly;
-        &mut self.reasoning.get_or_insert_with(|| (assembly.add_thinking_block(), Kept::default())).1
+        &mut self.reasoning.get_or_insert_with(|| (assembly.add_thinking_block(), KeptReasoning::default())).1
     }
 
     /// Signs the open reasoning. Must come before the next block starts: the signature is emitted at the end of its block.

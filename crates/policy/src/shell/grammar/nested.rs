@@ -8,7 +8,7 @@ use super::collector::{Collector, DEEPEST_WRAPPER, LONGEST};
 use super::places::Places;
 use super::reader::Reader;
 use crate::shell::reading::{DoubtKind, SimpleCommand, Wrapped};
-use crate::shell::wrapper::{self, Found, Script};
+use crate::shell::wrapper::{self, InnerCommands, Script};
 use crate::shell::{Word, witness};
 
 /// How much text of nested scripts is read altogether.
@@ -92,7 +92,7 @@ pub(crate) fn follow(out: &mut Collector, owner: usize) {
 }
 
 /// Collects what was found inside a command.
-fn collect(out: &mut Collector, owner: usize, found: Found, shown: &str) {
+fn collect(out: &mut Collector, owner: usize, found: InnerCommands, shown: &str) {
     if found.dynamic {
         out.doubt(DoubtKind::DynamicCommand, shown);
     }

@@ -14,7 +14,7 @@ use super::reading::{Assignment, SimpleCommand};
 
 /// What a command runs.
 #[derive(Debug, Default)]
-pub(super) struct Found {
+pub(super) struct InnerCommands {
     /// Commands given as words.
     pub commands: Vec<Inner>,
     /// Commands given as text.
@@ -23,7 +23,7 @@ pub(super) struct Found {
     pub dynamic: bool,
 }
 
-impl Found {
+impl InnerCommands {
     /// True when there is nothing inside.
     pub fn is_empty(&self) -> bool {
         self.commands.is_empty() && self.scripts.is_empty() && !self.dynamic
@@ -55,11 +55,11 @@ pub(super) enum Script {
 }
 
 /// What a command runs, as far as its words say.
-pub(super) fn find(command: &SimpleCommand) -> Found {
-    let Some(base) = command.base_name() else { return Found::default() };
+pub(super) fn find(command: &SimpleCommand) -> InnerCommands {
+    let Some(base) = command.base_name() else { return InnerCommands::default() };
     let arguments = command.words.get(1..).unwrap_or_default();
     if arguments.is_empty() {
-        return Found::default();
+        return InnerCommands::default();
     }
     if let Some(spec) = table::spec(base) {
         return options::inner_of(spec, arguments, command.name() == Some(base));

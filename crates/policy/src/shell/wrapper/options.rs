@@ -4,7 +4,7 @@
 use super::super::reading::Assignment;
 use super::super::{Piece, Word};
 use super::table::Spec;
-use super::{Found, Inner, Script};
+use super::{Inner, InnerCommands, Script};
 use crate::shell::grammar::condition::is_plain_name;
 
 /// How many words are tried as the start of a command that could not be found exactly.
@@ -23,13 +23,13 @@ enum Step {
 }
 
 /// What the wrapper runs. `by_name` says that it was called without a path.
-pub(super) fn inner_of(spec: &Spec, arguments: &[Word], by_name: bool) -> Found {
+pub(super) fn inner_of(spec: &Spec, arguments: &[Word], by_name: bool) -> InnerCommands {
     let mut rest = arguments;
     loop {
-        let Some(first) = rest.first() else { return Found::default() };
+        let Some(first) = rest.first() else { return InnerCommands::default() };
         match step(spec, first, rest.len()) {
             Step::Option(count) => rest = rest.get(count..).unwrap_or_default(),
-            Step::Query => return Found::default(),
+            Step::Query => return InnerCommands::default(),
             Step::End(count) => {
                 rest = rest.get(count..).unwrap_or_default();
                 break;
@@ -49,7 +49,7 @@ pub(super) fn inner_of(spec: &Spec, arguments: &[Word], by_name: bool) -> Found 
         rest = rest.get(1..).unwrap_or_default();
     }
     if rest.is_empty() {
-        return Found::default();
+        return InnerCommands::default();
     }
     let mut words = rest.to_vec();
     if spec.extended {
@@ -60,7 +60,10 @@ pub(super) fn inner_of(spec: &Spec, arguments: &[Word], by_name: bool) -> Found 
         }
         transparent = false;
     }
-    Found { commands: vec![Inner { assignments, words, transparent, guessed: false }], ..Found::default() }
+    InnerCommands {
+        commands: vec![Inner { assignments, words, transparent, guessed: false }],
+        ..InnerCommands::default()
+    }
 }
 
 /// The text that is replaced in the command by what is read, if the options name one.
@@ -138,7 +141,7 @@ pub(super) fn assignment_of(word: &Word) -> Option<Assignment> {
 
 /// `env -S text`: the text, split at blanks, and the words behind it are one command. The text may stand in the same word
 /// or the next, and has quotes, escapes and variables of its own.
-fn split_string(words: &[Word]) -> Found {
+fn split_string(words: &[Word]) -> InnerCommands {
     let mut found = guesses(words, words.first().is_some_and(Word::is_dynamic));
     let Some(first) = words.first().and_then(Word::as_literal) else { return found };
     let text = match first.strip_prefix("--") {
@@ -170,8 +173,8 @@ fn split_string(words: &[Word]) -> Found {
 }
 
 /// Every word that could start a command, each as one. Options may hide a whole script, so they are read as text too.
-pub(super) fn guesses(words: &[Word], dynamic: bool) -> Found {
-    let mut found = Found { dynamic, ..Found::default() };
+pub(super) fn guesses(words: &[Word], dynamic: bool) -> InnerCommands {
+    let mut found = InnerCommands { dynamic, ..InnerCommands::default() };
     for at in 0..words.len().min(MOST_GUESSES) {
         let Some(first) = words.get(at) else { break };
         // A word that is not known may be the command, or an option that names one.

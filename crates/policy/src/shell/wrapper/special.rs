@@ -4,10 +4,10 @@
 use super::super::Word;
 use super::git_subcommands::is_own_subcommand;
 use super::options::guesses;
-use super::{Found, Inner, Script, table};
+use super::{Inner, InnerCommands, Script, table};
 
 /// What a program without a row in the table runs.
-pub(super) fn inner_of(base: &str, arguments: &[Word]) -> Found {
+pub(super) fn inner_of(base: &str, arguments: &[Word]) -> InnerCommands {
     match base {
         "eval" => joined(arguments),
         "trap" => trap(arguments),
@@ -18,20 +18,20 @@ pub(super) fn inner_of(base: &str, arguments: &[Word]) -> Found {
         _ if table::is_runner(base) => runner(base, arguments),
         _ => match table::running_subcommands(base) {
             Some(subcommands) => subcommand(arguments, subcommands),
-            None => Found::default(),
+            None => InnerCommands::default(),
         },
     }
 }
 
 /// `eval`: all words joined by blanks are a script.
-fn joined(arguments: &[Word]) -> Found {
+fn joined(arguments: &[Word]) -> InnerCommands {
     let arguments = match arguments {
         [first, rest @ ..] if first.as_literal() == Some("--") => rest,
         _ => arguments,
     };
     let scripts =
         joined_text(arguments).map_or_else(|| partly_known(arguments), |text| vec![Script::Known(text)]);
-    Found { scripts, ..Found::default() }
+    InnerCommands { scripts, ..InnerCommands::default() }
 }
 
 /// A script of which only parts are known: not proven, but what can be read of it is collected for rules that stop.
@@ -46,14 +46,14 @@ fn joined_text(words: &[Word]) -> Option<String> {
 }
 
 /// `trap`: the first operand is a script.
-fn trap(arguments: &[Word]) -> Found {
+fn trap(arguments: &[Word]) -> InnerCommands {
     let action = arguments.iter().find(|word| word.as_literal() != Some("--"));
     let script = match action.map(Word::as_literal) {
-        Some(Some(text)) if text.starts_with('-') => return Found::default(),
+        Some(Some(text)) if text.starts_with('-') => return InnerCommands::default(),
         Some(Some(text)) => Script::Known(text.to_owned()),
         Some(None) | None => Script::Unknown,
     };
-    Found { scripts: vec![script], ..Found::default() }
+    InnerCommands { scripts: vec![script], ..InnerCommands::default() }
 }
 
 /// The options of a shell: whether its first operand is a script, and the operands.
@@ -80,9 +80,9 @@ fn shell_operands(arguments: &[Word]) -> (bool, &[Word]) {
 }
 
 /// A shell with a script as text.
-fn shell(arguments: &[Word]) -> Found {
+fn shell(arguments: &[Word]) -> InnerCommands {
     let (script, operands) = shell_operands(arguments);
-    let mut found = Found::default();
+    let mut found = InnerCommands::default();
     if arguments.iter().any(|word| word.to_display().starts_with("<(")) {
         // What the substitution writes is a script, a start-up file or an argument.
         found.scripts.push(Script::Unknown);
@@ -115,8 +115,8 @@ pub(super) fn shell_reads_input(arguments: &[Word]) -> bool {
 }
 
 /// Commands behind exec actions, each up to its end; what the action fills in is not known.
-fn exec_actions(arguments: &[Word], actions: &[&str]) -> Found {
-    let mut found = Found::default();
+fn exec_actions(arguments: &[Word], actions: &[&str]) -> InnerCommands {
+    let mut found = InnerCommands::default();
     let mut at = 0;
     while let Some(word) = arguments.get(at) {
         at += 1;
@@ -154,7 +154,7 @@ fn filled_in(word: &Word) -> Word {
 }
 
 /// A program that runs a command somewhere among its words.
-fn runner(base: &str, arguments: &[Word]) -> Found {
+fn runner(base: &str, arguments: &[Word]) -> InnerCommands {
     let mut found = guesses(arguments, false);
     if table::is_text_runner(base) {
         for (at, word) in arguments.iter().enumerate().take(16) {
@@ -175,19 +175,19 @@ fn runner(base: &str, arguments: &[Word]) -> Found {
 }
 
 /// A program of which some subcommands run a command.
-fn subcommand(arguments: &[Word], subcommands: &[&str]) -> Found {
+fn subcommand(arguments: &[Word], subcommands: &[&str]) -> InnerCommands {
     let at =
         arguments.iter().position(|word| word.as_literal().is_some_and(|text| subcommands.contains(&text)));
     match at {
         Some(at) => guesses(arguments.get(at + 1..).unwrap_or_default(), false),
-        None => Found::default(),
+        None => InnerCommands::default(),
     }
 }
 
 /// Git's own ways to run a program: configuration given on the line, aliases, `rebase --exec`, `bisect run`, `submodule
 /// foreach`.
-fn git(arguments: &[Word]) -> Found {
-    let mut found = Found { dynamic: may_be_alias(arguments), ..Found::default() };
+fn git(arguments: &[Word]) -> InnerCommands {
+    let mut found = InnerCommands { dynamic: may_be_alias(arguments), ..InnerCommands::default() };
     for (at, word) in arguments.iter().enumerate() {
         let Some(text) = word.as_literal() else { continue };
         let next = arguments.get(at + 1);

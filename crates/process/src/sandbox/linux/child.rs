@@ -104,7 +104,7 @@ impl Child {
                     None => Ok(()),
                 })
         };
-        self.told(entered)
+        self.reported(entered)
     }
 
     /// Second part: what the namespaces show, and the rights that are given up. With a PID namespace, in its first
@@ -115,7 +115,7 @@ impl Child {
     pub(crate) unsafe fn confine_inside(&mut self) -> io::Result<()> {
         // SAFETY: as in `enter_namespaces`.
         let confined = unsafe { self.set_up_and_drop() };
-        self.told(confined)
+        self.reported(confined)
     }
 
     unsafe fn set_up_and_drop(&mut self) -> Result<(), Failure> {
@@ -173,11 +173,11 @@ impl Child {
             };
             filtered = filtered.and_then(|()| stage(9, i64::try_from(sent).unwrap_or(-1)));
         }
-        self.told(filtered)
+        self.reported(filtered)
     }
 
     /// Reports to the parent which stage failed.
-    fn told(&self, result: Result<(), Failure>) -> io::Result<()> {
+    fn reported(&self, result: Result<(), Failure>) -> io::Result<()> {
         result.map_err(|(stage, error)| {
             let bytes = stage.to_ne_bytes();
             // SAFETY: writes a local buffer to a descriptor that this process owns.

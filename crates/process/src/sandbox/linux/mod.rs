@@ -2,10 +2,10 @@
 //! and the places that it finds as they are.
 
 pub(crate) mod child;
-pub(crate) mod kept;
 pub(crate) mod notify;
 pub(crate) mod placeholder;
 pub(crate) mod protected;
+pub(crate) mod read_only;
 pub(crate) mod rules;
 pub(crate) mod seccomp;
 pub(crate) mod steps;

@@ -10,9 +10,9 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
-use super::kept::Kept;
 use super::placeholder::Placeholder;
 use super::protected::Standing;
+use super::read_only::ReadOnlyPlaces;
 use super::rules::DEVICES;
 use crate::sandbox::error::SandboxError;
 use crate::sandbox::plan::SandboxPlan;
@@ -210,7 +210,7 @@ impl View {
 
     /// Makes protected places and those that may not be written read-only, also when they are absent.
     fn protect(&mut self, plan: &SandboxPlan, with_broker: bool) -> Result<(), SandboxError> {
-        let kept = Kept::secure(plan, with_broker)?;
+        let kept = ReadOnlyPlaces::secure(plan, with_broker)?;
         for (path, standing) in &kept.standing {
             self.freeze(path, *standing, plan)?;
         }

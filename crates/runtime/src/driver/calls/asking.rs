@@ -12,8 +12,8 @@ use tokio::sync::mpsc;
 
 use crate::driver::Driver;
 use crate::error::{DriveError, WaitingCall};
-use crate::events::tell_state;
-use crate::events::{AnswerError, ArrivedAnswer, Outlet};
+use crate::events::emit_state;
+use crate::events::{AnswerError, ArrivedAnswer, Barrier, Outlet};
 use crate::permissions::Unattended;
 use qoder_protocol::SessionState;
 
@@ -79,11 +79,15 @@ impl OpenQuestions {
     }
 
     /// The answer is on record: informs the answerer, and everyone who was asked.
-    pub(in crate::driver) fn accept(&mut self, arrived: ArrivedAnswer) -> Result<(), DriveError> {
+    pub(in crate::driver) fn accept(
+        &mut self,
+        arrived: ArrivedAnswer,
+        barrier: Barrier,
+    ) -> Result<(), DriveError> {
         self.open.retain(|id| *id != arrived.tool_use_id);
         let resolution = Resolution::Answered(arrived.answer.clone());
         let told = self.outlet.resolve(ActionId::main(arrived.tool_use_id.as_str()), resolution);
-        arrived.accepted();
+        arrived.accepted(barrier)?;
         told.map_err(DriveError::Output)
     }
 }
@@ -153,7 +157,8 @@ impl Driver<'_> {
 
     fn take_answer(&mut self, open: &mut OpenQuestions, arrived: ArrivedAnswer) -> Result<(), DriveError> {
         self.record_answer(&arrived.tool_use_id, arrived.answer.clone(), Vec::new())?;
-        open.accept(arrived)
+        let barrier = self.barrier_of(arrived.receipt);
+        open.accept(arrived, barrier)
     }
 
     /// The answer, if it fits an open question; otherwise its sender learns why not.
@@ -230,7 +235,7 @@ impl Driver<'_> {
         open: &mut OpenQuestions,
         id: &str,
     ) -> Result<Waited, DriveError> {
-        tell_state(&*self.engine.outlet, &self.session.id, SessionState::RequiresAction)?;
+        emit_state(&*self.engine.outlet, &self.session.id, SessionState::RequiresAction)?;
         let asked = self.session.state.call(id).and_then(Call::waiting_ask);
         if let Some(asked) = asked.filter(|asked| asked.kind == AskKind::Permission) {
             self.notify_of_permission(&asked.tool_name, id);
@@ -254,7 +259,7 @@ impl Driver<'_> {
                 arrival = self.arrivals.next() => self.take_now(arrival).await?,
             }
         };
-        tell_state(&*self.engine.outlet, &self.session.id, SessionState::Running)?;
+        emit_state(&*self.engine.outlet, &self.session.id, SessionState::Running)?;
         Ok(waited)
     }
 

@@ -16,7 +16,7 @@ use qoder_types::{
 use serde_json::Value;
 
 use crate::driver::Driver;
-use crate::driver::hooks::calls::{Goes, Question};
+use crate::driver::hooks::calls::{AfterHooks, Question};
 use crate::error::DriveError;
 use crate::events::Event;
 use crate::permissions::{CallInPlace, OpenQuestion, Unattended};
@@ -33,8 +33,8 @@ impl Driver<'_> {
             let checked = self.checked(&name, &input);
             match checked {
                 Ok((_, input)) => match self.before_call(id, &name, &input).await? {
-                    Goes::On => {}
-                    Goes::NoFurther => return Ok(()),
+                    AfterHooks::Continue => {}
+                    AfterHooks::Stop => return Ok(()),
                 },
                 Err(text) => {
                     self.append_result(id, &text, CallOutcome::Failed)?;

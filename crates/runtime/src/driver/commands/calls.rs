@@ -188,7 +188,8 @@ impl Driver<'_> {
         match self.wait_for_answer(&mut open, &call.id).await? {
             asking::Waited::Answer(arrived) => {
                 let answered = self.answered_for(call, input, decided, arrived.answer.clone());
-                open.accept(*arrived)?;
+                let barrier = self.barrier_of(arrived.receipt);
+                open.accept(*arrived, barrier)?;
                 answered
             }
             asking::Waited::Unattended => self.answered_for(call, input, decided, Answer::nobody()),

@@ -145,7 +145,7 @@ impl Driver<'_> {
 
     /// Begins a new conversation. The log keeps the old one; a record says that it counts no more.
     async fn clear(&mut self) -> Result<Answer, DriveError> {
-        self.tell_session_end("clear").await?;
+        self.report_session_end("clear").await?;
         let cut = Cut { at: None, messages: 0, results: Vec::new(), by: Actor::Command("/clear".to_owned()) };
         let record = self.session.append(RecordBody::Cut(Box::new(cut)))?;
         self.emit_record(&record)?;

@@ -21,11 +21,11 @@ use qoder_config::hooks::HookEvent;
 use qoder_hooks::{Fired, Firing, Occasion, failure_of, may_be_answered_by_hook};
 
 /// What follows from the hooks of one call.
-pub(in crate::driver) enum Goes {
-    /// The gate has the word.
-    On,
+pub(in crate::driver) enum AfterHooks {
+    /// The gate decides.
+    Continue,
     /// The turn was interrupted or a hook ended it.
-    NoFurther,
+    Stop,
 }
 
 /// What the hooks of a question came to.
@@ -52,13 +52,13 @@ pub(in crate::driver) enum ByHooks {
 const ARGUMENTS: &str = "arguments";
 
 /// A call as hooks get it.
-pub(in crate::driver) struct Told {
+pub(in crate::driver) struct CallForHooks {
     pub(in crate::driver) tool: String,
     pub(in crate::driver) input: Value,
     by_name: bool,
 }
 
-impl Told {
+impl CallForHooks {
     /// The input that hooks gave back, in the shape of the call that it is for.
     pub(in crate::driver) fn taken_back(&self, updated: Value, input: &Value) -> Value {
         if !self.by_name {
@@ -94,20 +94,20 @@ impl Driver<'_> {
         id: &str,
         tool: &str,
         input: &Value,
-    ) -> Result<Goes, DriveError> {
+    ) -> Result<AfterHooks, DriveError> {
         let Some(call) = self.session.state.call(id).filter(|call| call.hooked.is_none()) else {
-            return Ok(Goes::On);
+            return Ok(AfterHooks::Continue);
         };
         let is_asked = call.asked.is_some();
-        let told = self.told(tool, input);
+        let call = self.call_for_hooks(tool, input);
         let fields = || {
-            let call = json!({ "tool_name": told.tool, "tool_input": told.input, "tool_use_id": id });
-            with_server(&told.tool, call)
+            let fields = json!({ "tool_name": call.tool, "tool_input": call.input, "tool_use_id": id });
+            with_server(&call.tool, fields)
         };
-        let occasion = self.occasion(HookEvent::PreToolUse, &told.tool, fields);
+        let occasion = self.occasion(HookEvent::PreToolUse, &call.tool, fields);
         let occasion = occasion.map(|occasion| Occasion { tool_use_id: Some(id.to_owned()), ..occasion });
         match self.wait_for_hooks(occasion).await? {
-            Waited::Nobody => Ok(Goes::On),
+            Waited::Nobody => Ok(AfterHooks::Continue),
             Waited::Fired(mut fired) => {
                 // A hook of this process meets a call that an earlier one has asked about.
                 if is_asked && fired.record.updated_input.take().is_some() {
@@ -116,15 +116,15 @@ impl Driver<'_> {
                     self.engine.outlet.emit(Event::Warning(text)).map_err(DriveError::Output)?;
                 }
                 if let Some(updated) = fired.record.updated_input.take() {
-                    fired.record.updated_input = Some(told.taken_back(updated, input));
+                    fired.record.updated_input = Some(call.taken_back(updated, input));
                 }
                 let stops = fired.record.stop.is_some();
                 self.session.append(RecordBody::Hooked(Box::new(fired.record)))?;
-                Ok(if stops { Goes::NoFurther } else { Goes::On })
+                Ok(if stops { AfterHooks::Stop } else { AfterHooks::Continue })
             }
             Waited::Interrupted => {
                 self.interrupt_turn()?;
-                Ok(Goes::NoFurther)
+                Ok(AfterHooks::Stop)
             }
         }
     }
@@ -169,7 +169,7 @@ impl Driver<'_> {
         input: &Value,
     ) -> Result<ByHooks, DriveError> {
         let Asked { tool_use_id: id, tool_name: tool, decision, suggestions, .. } = asked;
-        let call = self.told(tool, input);
+        let call = self.call_for_hooks(tool, input);
         let fields = || {
             json!({
                 "tool_name": call.tool, "tool_input": call.input, "tool_use_id": id,
@@ -211,14 +211,14 @@ impl Driver<'_> {
 
     /// A call as hooks get it: one that reaches the tool of a server by name is a call of that tool, so that no
     /// hook about that tool is passed by.
-    pub(in crate::driver) fn told(&self, tool: &str, input: &Value) -> Told {
+    pub(in crate::driver) fn call_for_hooks(&self, tool: &str, input: &Value) -> CallForHooks {
         let accesses = self.engine.toolbox.get(tool).map(|tool| tool.accesses(input)).unwrap_or_default();
         match accesses.as_slice() {
             [Access::As(name)] => {
                 let input = input.get(ARGUMENTS).cloned().unwrap_or_else(|| json!({}));
-                Told { tool: name.clone(), input, by_name: true }
+                CallForHooks { tool: name.clone(), input, by_name: true }
             }
-            _ => Told { tool: tool.to_owned(), input: input.clone(), by_name: false },
+            _ => CallForHooks { tool: tool.to_owned(), input: input.clone(), by_name: false },
         }
     }
 
@@ -242,7 +242,7 @@ impl Driver<'_> {
         input: &Value,
         spent: &Spent,
     ) -> Option<AfterCall> {
-        let Told { tool, input, .. } = self.told(tool, input);
+        let CallForHooks { tool, input, .. } = self.call_for_hooks(tool, input);
         let base = [HookEvent::PostToolUse, HookEvent::PostToolUseFailure]
             .map(|event| self.occasion(event, &tool, || Value::Null));
         base.iter().any(Option::is_some).then(|| AfterCall {

@@ -15,7 +15,7 @@ use crate::error::DriveError;
 use crate::events::Event;
 use crate::session::new_id;
 use qoder_config::hooks::{HookEvent, SettingsHooks};
-use qoder_hooks::{Late, More, Occasion, WorkspaceWatch};
+use qoder_hooks::{BackgroundAnswer, EventFields, Occasion, WorkspaceWatch};
 
 /// How often hooks may wake the model before a person says something.
 const MOST_WAKES: u32 = 8;
@@ -90,7 +90,11 @@ impl Driver<'_> {
     }
 
     /// What an observing hook said beyond context.
-    pub(in crate::driver) fn remember(&mut self, event: HookEvent, more: More) -> Result<(), DriveError> {
+    pub(in crate::driver) fn remember(
+        &mut self,
+        event: HookEvent,
+        more: EventFields,
+    ) -> Result<(), DriveError> {
         self.session.remembered.watched.add(more.watch_paths);
         if let Some(text) = more.initial_user_message {
             self.submit_first(text)?;
@@ -139,10 +143,10 @@ impl Driver<'_> {
         let started = tokio::task::spawn_blocking(move || WorkspaceWatch::start(roots, own)).await;
         // It fails only when the process ends.
         self.session.remembered.workspace = started.ok();
-        self.tell_limit_of_watch()
+        self.warn_of_watch_limit()
     }
 
-    fn tell_limit_of_watch(&mut self) -> Result<(), DriveError> {
+    fn warn_of_watch_limit(&mut self) -> Result<(), DriveError> {
         let notice = self.session.remembered.workspace.as_mut().and_then(WorkspaceWatch::take_notice);
         notice.map_or(Ok(()), |notice| self.warn(&notice))
     }
@@ -166,7 +170,7 @@ impl Driver<'_> {
         let others = self.session.remembered.watched.changes();
         changes.extend(others.into_iter().filter(|(path, _)| !seen.contains(path)));
         self.watch_workspace().await?;
-        self.tell_limit_of_watch()?;
+        self.warn_of_watch_limit()?;
         for (path, event) in changes {
             let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
             let fields = || json!({ "file_path": path.to_string_lossy(), "event": event });
@@ -178,15 +182,15 @@ impl Driver<'_> {
 
     /// A call was denied.
     pub(in crate::driver) fn notice_denial(&mut self, id: &str, tool: &str, input: &Value, reason: &str) {
-        let told = self.told(tool, input);
-        let fields = || json!({ "tool_name": told.tool, "tool_input": told.input, "tool_use_id": id, "reason": reason });
-        let occasion = self.occasion(HookEvent::PermissionDenied, &told.tool, fields);
+        let call = self.call_for_hooks(tool, input);
+        let fields = || json!({ "tool_name": call.tool, "tool_input": call.input, "tool_use_id": id, "reason": reason });
+        let occasion = self.occasion(HookEvent::PermissionDenied, &call.tool, fields);
         let occasion = occasion.map(|occasion| Occasion { tool_use_id: Some(id.to_owned()), ..occasion });
         self.noticed.extend(occasion);
     }
 
     /// The turn ends because the model failed.
-    pub(in crate::driver) async fn tell_failure(&mut self, reason: &EndReason) -> Result<(), DriveError> {
+    pub(in crate::driver) async fn report_failure(&mut self, reason: &EndReason) -> Result<(), DriveError> {
         let (kind, message, status) = if let EndReason::ModelFailed { message, status, class } = reason {
             (failure_kind(*class), message.as_str(), *status)
         } else if *reason == EndReason::Completed && self.is_cut_off() {
@@ -224,7 +228,7 @@ impl Driver<'_> {
         if self.engine.agent.is_some() {
             return Ok(());
         }
-        for Late { record, context, wake, spent } in self.engine.hooks.take_late() {
+        for BackgroundAnswer { record, context, wake, spent } in self.engine.hooks.take_late() {
             self.record_spent(&spent)?;
             self.session.append(RecordBody::Hooked(Box::new(record)))?;
             self.session.remembered.for_next_turn.extend(context);

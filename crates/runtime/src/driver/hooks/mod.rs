@@ -163,7 +163,7 @@ impl Driver<'_> {
             }
         };
         self.observe(occasion).await?;
-        self.tell_instructions("session_start").await
+        self.report_instructions("session_start").await
     }
 
     /// True when hooks are called for the session before anything is asked in it: one may begin it by itself.
@@ -192,7 +192,7 @@ impl Driver<'_> {
     /// When the log or the host takes nothing more.
     pub async fn end_session(&mut self) -> Result<(), DriveError> {
         let begun = std::mem::take(&mut self.session.has_begun);
-        let told = if begun { self.tell_session_end("other").await } else { Ok(()) };
+        let told = if begun { self.report_session_end("other").await } else { Ok(()) };
         // Whatever became of the hooks, no task may outlive the session.
         let ended = self.end_tasks().await;
         self.engine.hooks.end(PARTING_TIME).await;
@@ -201,7 +201,7 @@ impl Driver<'_> {
         ended.and(told).and(late)
     }
 
-    pub(in crate::driver) async fn tell_session_end(&mut self, reason: &str) -> Result<(), DriveError> {
+    pub(in crate::driver) async fn report_session_end(&mut self, reason: &str) -> Result<(), DriveError> {
         let occasion = self.occasion(HookEvent::SessionEnd, reason, || json!({ "reason": reason }));
         let Some(occasion) = occasion else { return Ok(()) };
         self.observe(Some(Occasion { at_most: Some(PARTING_TIME), ..occasion })).await
@@ -344,7 +344,7 @@ impl Driver<'_> {
         if is_done && self.is_held().await? {
             return Ok(None);
         }
-        self.tell_failure(reason).await?;
+        self.report_failure(reason).await?;
         let end = self.end(reason)?;
         if std::mem::take(&mut self.session.remembered.clear_context) {
             let by = Actor::Hook("at the end of a turn".to_owned());

@@ -52,7 +52,7 @@ impl Driver<'_> {
         match self.ask(request).await? {
             Called::Reply(reply) => self.take_reply(*reply),
             Called::Failed(failure) => {
-                self.tell_auth_expired(&failure).await;
+                self.report_auth_expired(&failure).await;
                 self.session.append(RecordBody::ModelFailed(ModelFailed {
                     model,
                     compaction: false,
@@ -65,7 +65,7 @@ impl Driver<'_> {
     }
 
     /// Reports to the host once per session that its credentials are not accepted. A slow listener does not hold the turn up.
-    async fn tell_auth_expired(&mut self, failure: &ModelFailure) {
+    async fn report_auth_expired(&mut self, failure: &ModelFailure) {
         if failure.class != ModelFailureClass::Authentication {
             return;
         }

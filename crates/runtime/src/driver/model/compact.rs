@@ -76,7 +76,7 @@ impl Driver<'_> {
             // The context that hooks gave the model at the start is gone with the rest.
             let again = self.engine.agent.is_none().then(|| self.session_start("compact")).flatten();
             self.observe(again).await?;
-            self.tell_instructions("compact").await?;
+            self.report_instructions("compact").await?;
         }
         Ok(Some(outcome))
     }

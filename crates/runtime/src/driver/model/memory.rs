@@ -135,7 +135,7 @@ impl Driver<'_> {
     }
 
     /// Calls the hooks about the memory files that the model has from the start.
-    pub(in crate::driver) async fn tell_instructions(
+    pub(in crate::driver) async fn report_instructions(
         &mut self,
         reason: &'static str,
     ) -> Result<(), DriveError> {

@@ -33,7 +33,7 @@ impl Driver<'_> {
             if !ended.is_empty() && self.limits.exhausted.is_none() {
                 self.clock.restart();
                 self.begin_clock();
-                self.tell_tasks(&ended)?;
+                self.append_task_notices(&ended)?;
                 return Ok(true);
             }
             let rests = |task: &TaskState| task.end.is_some() || self.is_parked(task);
@@ -95,7 +95,7 @@ impl Driver<'_> {
     /// Puts the unknown end of an agent on record and announces it.
     pub(in crate::driver) fn end_lost(&mut self, start: &TaskStarted) -> Result<(), DriveError> {
         self.session.append(RecordBody::TaskEnded(self.session.lost_end(start)))?;
-        if self.quiet { Ok(()) } else { self.tell_task_end(&start.task_id) }
+        if self.quiet { Ok(()) } else { self.report_task_end(&start.task_id) }
     }
 
     /// Ends the agent that a call has started and that is not resumed. Answers with what the model reads of

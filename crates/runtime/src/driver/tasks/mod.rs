@@ -33,7 +33,7 @@ const ANSWER_CHARACTERS: usize = 30_000;
 /// What the host reads of a task.
 enum News {
     Started(String),
-    Goes { task_id: String, usage: TaskUsage, last_line: Option<String>, last_tool: Option<String> },
+    Progress { task_id: String, usage: TaskUsage, last_line: Option<String>, last_tool: Option<String> },
     Ended(String),
 }
 
@@ -52,7 +52,7 @@ impl Driver<'_> {
                         self.session.append(RecordBody::TaskStarted(start))?;
                     }
                     confirm_when_durable(self.session.barrier(), receipt)?;
-                    self.tell_task(HookEvent::TaskCreated, &task_id);
+                    self.fire_task_hooks(HookEvent::TaskCreated, &task_id);
                     news.push(News::Started(task_id));
                 }
                 ToolProgress::TaskProgress {
@@ -64,7 +64,7 @@ impl Driver<'_> {
                     last_tool,
                 } => {
                     let usage = TaskUsage { total_tokens, tool_uses, duration_ms };
-                    news.push(News::Goes { task_id, usage, last_line, last_tool });
+                    news.push(News::Progress { task_id, usage, last_line, last_tool });
                 }
                 ToolProgress::TaskParked(parked) => self.park_agent(parked)?,
                 ToolProgress::TaskEnded(end) => {
@@ -73,13 +73,13 @@ impl Driver<'_> {
                     if self.session.state.tasks.get(&task_id).is_some_and(|task| task.end.is_none()) {
                         self.session.append(RecordBody::TaskEnded(end))?;
                     }
-                    self.tell_task(HookEvent::TaskCompleted, &task_id);
+                    self.fire_task_hooks(HookEvent::TaskCompleted, &task_id);
                     news.push(News::Ended(task_id));
                 }
                 ToolProgress::Output(_) => {}
             }
         }
-        news.iter().try_for_each(|news| self.tell_host(news))
+        news.iter().try_for_each(|news| self.emit_task_news(news))
     }
 
     /// Stops what still runs, with its end on record and announced. For the end of a session.
@@ -96,7 +96,7 @@ impl Driver<'_> {
     }
 
     /// Calls hooks about a task, in the words of the stream.
-    fn tell_task(&self, event: HookEvent, task_id: &str) {
+    fn fire_task_hooks(&self, event: HookEvent, task_id: &str) {
         let Some(TaskState { start, end, .. }) = self.session.state.tasks.get(task_id) else { return };
         let fields = || {
             let mut fields = json!({
@@ -113,16 +113,16 @@ impl Driver<'_> {
     }
 
     /// Reports the end of a task that is on record to the host.
-    pub(in crate::driver) fn tell_task_end(&self, task_id: &str) -> Result<(), DriveError> {
-        self.tell_host(&News::Ended(task_id.to_owned()))
+    pub(in crate::driver) fn report_task_end(&self, task_id: &str) -> Result<(), DriveError> {
+        self.emit_task_news(&News::Ended(task_id.to_owned()))
     }
 
-    fn tell_host(&self, news: &News) -> Result<(), DriveError> {
-        let (News::Started(task_id) | News::Goes { task_id, .. } | News::Ended(task_id)) = news;
+    fn emit_task_news(&self, news: &News) -> Result<(), DriveError> {
+        let (News::Started(task_id) | News::Progress { task_id, .. } | News::Ended(task_id)) = news;
         let Some(TaskState { start, end, .. }) = self.session.state.tasks.get(task_id) else { return Ok(()) };
         let message = match (news, end) {
             (News::Started(_), _) => self.projector().task_started(start),
-            (News::Goes { usage, last_line, last_tool, .. }, _) => {
+            (News::Progress { usage, last_line, last_tool, .. }, _) => {
                 let clean = |line: &String| self.session.redactor().text(line).into_owned();
                 StreamMessage::System(SystemMessage::TaskProgress {
                     task_id: task_id.clone(),
@@ -148,7 +148,7 @@ impl Driver<'_> {
     }
 
     /// Reports to the model how tasks ended. The entry names them, so that no process reports it again.
-    pub(in crate::driver) fn tell_tasks(&mut self, ids: &[String]) -> Result<(), DriveError> {
+    pub(in crate::driver) fn append_task_notices(&mut self, ids: &[String]) -> Result<(), DriveError> {
         let tasks = ids.iter().filter_map(|id| self.session.state.tasks.get(id));
         let text: Vec<String> = tasks.map(notice).collect();
         let mut entry = self.session.user_entry(UserOrigin::Notice, Message::user(text.join("\n\n")));

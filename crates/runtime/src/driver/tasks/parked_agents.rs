@@ -175,6 +175,17 @@ impl Driver<'_> {
         Ok(LateAnswer::Accepted)
     }
 
+    /// True for an agent that runs, or is run by one that does.
+    pub(crate) fn may_still_ask(&mut self, agent_id: &str) -> Result<bool, DriveError> {
+        let runs = |id: &str| self.session.state.running_tasks().any(|task| task.start.task_id == id);
+        if runs(agent_id) {
+            return Ok(true);
+        }
+        let logs = agent_logs(self.session.location()).map_err(SessionError::from)?;
+        let parent = |id: &str| logs.iter().find(|log| log.agent_id == id)?.parent_agent_id.as_deref();
+        Ok(std::iter::successors(parent(agent_id), |id| parent(id)).take(logs.len()).any(runs))
+    }
+
     /// The session of an agent that is not driven; `None` when it is, or is not kept.
     fn open_agent(&self, agent_id: &str) -> Result<Option<Session>, DriveError> {
         let logs = agent_logs(self.session.location()).map_err(SessionError::from)?;

@@ -6,12 +6,12 @@ use qoder_core::ports::{SideQuestion, Spent};
 use qoder_protocol::RequestError;
 use qoder_types::{Purpose, Usage};
 
-use super::{Desk, Grade};
+use super::{Grade, RequestContext};
 
 /// The longest answer, in tokens.
 const LONGEST: u32 = 4_000;
 
-impl Desk {
+impl RequestContext {
     /// Asks the session's model beside the conversation. What it costs is on record.
     ///
     /// # Errors

@@ -13,7 +13,7 @@ use qoder_types::record::InputAdmitted;
 use qoder_types::{Behavior, ToolAnnotations};
 use serde_json::{Map, Value, json};
 
-use super::{Desk, Done};
+use super::{Done, RequestContext};
 use crate::callbacks::Callbacks;
 use crate::session::new_id;
 
@@ -22,7 +22,7 @@ const SHOWN_OUTPUT: u64 = 64 * 1024;
 /// The efforts that there are.
 const EFFORTS: [&str; 5] = ["low", "medium", "high", "xhigh", "max"];
 
-impl Desk {
+impl RequestContext {
     pub(super) fn agent_definitions(&self) -> Vec<Value> {
         self.engine.common.extensions.current().agents.all().map(Listed::to_wire).collect()
     }

@@ -1,7 +1,7 @@
 //! What a front may ask of a session while it runs: one type a request, with the type of its answer. Each is served by
 //! itself and once; what cannot be done is an error that says so.
 
-mod desk;
+mod context;
 mod grade;
 mod listing;
 mod plugins;
@@ -15,12 +15,12 @@ use qoder_types::{Actor, PermissionMode, PermissionUpdate, UpdateDestination, Us
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-use crate::checkpoints::RewindScope;
+pub use crate::checkpoints::RewindScope;
 use crate::driver::ContextUsage;
 use crate::model_policy;
 
-pub(super) use desk::Desk;
-pub use desk::PROTOCOL_VERSION;
+pub use context::PROTOCOL_VERSION;
+pub(super) use context::RequestContext;
 
 /// Something that a front asks of a session.
 pub trait Request: Send {
@@ -29,7 +29,7 @@ pub trait Request: Send {
 
     /// Serves it.
     #[doc(hidden)]
-    fn serve(self, desk: &Desk) -> BoxFuture<'_, Result<Self::Answer, RequestError>>;
+    fn serve(self, context: &RequestContext) -> BoxFuture<'_, Result<Self::Answer, RequestError>>;
 }
 
 /// The answer to what only had to be done.
@@ -47,7 +47,7 @@ pub struct Grade {
 
 macro_rules! requests {
     ($($(#[$doc:meta])* $name:ident { $($(#[$about:meta])* $field:ident: $type:ty),* } -> $answer:ty,
-       |$desk:ident| $body:expr;)*) => {$(
+       |$context:ident| $body:expr;)*) => {$(
         $(#[$doc])*
         #[derive(Debug, Clone)]
         pub struct $name { $($(#[$about])* pub $field: $type),* }
@@ -55,7 +55,7 @@ macro_rules! requests {
         impl Request for $name {
             type Answer = $answer;
 
-            fn serve(self, $desk: &Desk) -> BoxFuture<'_, Result<$answer, RequestError>> {
+            fn serve(self, $context: &RequestContext) -> BoxFuture<'_, Result<$answer, RequestError>> {
                 let Self { $($field),* } = self;
                 async move { $body }.boxed()
             }
@@ -110,143 +110,143 @@ answers! {
 
 requests! {
     /// What the session says of itself when it is ready.
-    Greeting {} -> Value, |desk| Ok(desk.greeting());
+    Greeting {} -> Value, |context| Ok(context.greeting());
     /// Stop the turn that runs.
-    Interrupt { /** Who wants that. */ by: Actor } -> InterruptReceipt, |desk| desk.interrupt(by).await;
+    Interrupt { /** Who wants that. */ by: Actor } -> InterruptReceipt, |context| context.interrupt(by).await;
     /// Another permission mode, from the next decision on.
-    SetPermissionMode { /** The mode. */ mode: PermissionMode } -> Done, |desk| {
+    SetPermissionMode { /** The mode. */ mode: PermissionMode } -> Done, |context| {
         let update = PermissionUpdate::SetMode { mode, destination: UpdateDestination::Session };
-        desk.change_permissions(vec![update]).await
+        context.change_permissions(vec![update]).await
     };
     /// Another model, from the next call of one on; `None` is the default.
-    SetModel { /** Its name. */ model: Option<String> } -> Done, |desk| desk.set_model(model.as_deref());
+    SetModel { /** Its name. */ model: Option<String> } -> Done, |context| context.set_model(model.as_deref());
     /// Stop a background task.
-    StopTask { /** The task. */ task_id: String } -> Done, |desk| {
-        desk.engine.shared.stop(&task_id).await.map(|()| Done {}).map_err(RequestError::refused)
+    StopTask { /** The task. */ task_id: String } -> Done, |context| {
+        context.engine.shared.stop(&task_id).await.map(|()| Done {}).map_err(RequestError::refused)
     };
     /// Move running commands to the background; all of them without a call.
-    MoveToBackground { /** The call. */ tool_use_id: Option<String> } -> Moved, |desk| {
-        Ok(Moved { moved: desk.engine.shared.move_to_background(tool_use_id.as_deref()) > 0 })
+    MoveToBackground { /** The call. */ tool_use_id: Option<String> } -> Moved, |context| {
+        Ok(Moved { moved: context.engine.shared.move_to_background(tool_use_id.as_deref()) > 0 })
     };
     /// Take an input back that waits for its turn.
-    CancelInput { /** The input. */ input_id: String } -> Cancelled, |desk| {
-        Ok(Cancelled { cancelled: desk.session.run(move |driver| driver.withdraw(&input_id)).await? })
+    CancelInput { /** The input. */ input_id: String } -> Cancelled, |context| {
+        Ok(Cancelled { cancelled: context.session.run(move |driver| driver.withdraw(&input_id)).await? })
     };
     /// More directories to work in.
-    AddDirectories { /** Their paths. */ directories: Vec<String> } -> Added, |desk| {
-        desk.add_directories(&directories).await
+    AddDirectories { /** Their paths. */ directories: Vec<String> } -> Added, |context| {
+        context.add_directories(&directories).await
     };
     /// Lay settings on top of those of the command line.
-    ApplyFlagSettings { /** The settings. */ settings: Map<String, Value> } -> Done, |desk| {
-        desk.apply_flag_settings(&Value::Object(settings)).await
+    ApplyFlagSettings { /** The settings. */ settings: Map<String, Value> } -> Done, |context| {
+        context.apply_flag_settings(&Value::Object(settings)).await
     };
     /// Go back to a message.
     Rewind {
         /** The user's message. */ user_message_id: String,
         /** What goes back. */ scope: RewindScope,
         /** Only say what would change. */ dry_run: bool
-    } -> Value, |desk| desk.rewind(user_message_id, scope, dry_run).await;
+    } -> Value, |context| context.rewind(user_message_id, scope, dry_run).await;
     /// What fills the context.
-    GetContextUsage {} -> ContextUsage, |desk| {
-        desk.session.run(|driver| Ok(ContextUsage::of(driver))).await
+    GetContextUsage {} -> ContextUsage, |context| {
+        context.session.run(|driver| Ok(ContextUsage::of(driver))).await
     };
     /// Which models there are.
-    GetAvailableModels {} -> Models, |desk| {
-        let options = desk.setup().model_options().clone();
+    GetAvailableModels {} -> Models, |context| {
+        let options = context.setup().model_options().clone();
         Ok(Models { models: model_policy::list(&options).await })
     };
     /// Which providers take a user's own key.
-    GetByokConfig {} -> Providers, |desk| Ok(Providers { providers: desk.setup().provider_catalog() });
+    GetByokConfig {} -> Providers, |context| Ok(Providers { providers: context.setup().provider_catalog() });
     /// Which agents there are.
-    SupportedAgents {} -> Agents, |desk| Ok(Agents { agents: desk.agents() });
+    SupportedAgents {} -> Agents, |context| Ok(Agents { agents: context.agents() });
     /// Which slash commands there are, those of servers included.
-    SupportedCommands {} -> Commands, |desk| {
-        desk.learn_commands().await;
-        Ok(Commands { commands: desk.commands() })
+    SupportedCommands {} -> Commands, |context| {
+        context.learn_commands().await;
+        Ok(Commands { commands: context.commands() })
     };
     /// Who is signed in, and how.
-    AccountInfo {} -> Account, |desk| Ok(Account { account: desk.account() });
+    AccountInfo {} -> Account, |context| Ok(Account { account: context.account() });
     /// What is left of a quota.
-    GetUsageInfo {} -> Quota, |desk| {
-        let _ = desk;
+    GetUsageInfo {} -> Quota, |context| {
+        let _ = context;
         Ok(Quota { usage_info: Value::Null })
     };
     /// Which plugins are loaded.
-    ListPlugins {} -> Plugins, |desk| Ok(Plugins { plugins: desk.plugins() });
+    ListPlugins {} -> Plugins, |context| Ok(Plugins { plugins: context.plugins() });
     /// Load plugins anew.
-    ReloadPlugins {} -> Value, |desk| desk.reload_plugins().await;
+    ReloadPlugins {} -> Value, |context| context.reload_plugins().await;
     /// Find a title for the session.
-    GenerateTitle { /** What it is about. */ description: String, /** Keep it. */ persist: bool } -> Title, |desk| {
-        Ok(Title { title: desk.generate_title(&description, persist).await? })
+    GenerateTitle { /** What it is about. */ description: String, /** Keep it. */ persist: bool } -> Title, |context| {
+        Ok(Title { title: context.generate_title(&description, persist).await? })
     };
     /// Have the session's model grade work, beside the conversation.
-    GradeWork { /** Its instructions. */ system: String, /** The work. */ prompt: String } -> Grade, |desk| {
-        desk.grade_work(system, prompt).await
+    GradeWork { /** Its instructions. */ system: String, /** The work. */ prompt: String } -> Grade, |context| {
+        context.grade_work(system, prompt).await
     };
     /// Every definition of an agent, with its source.
-    ListAgents {} -> Agents, |desk| Ok(Agents { agents: desk.agent_definitions() });
+    ListAgents {} -> Agents, |context| Ok(Agents { agents: context.agent_definitions() });
     /// The hooks of settings.
-    ListHooks {} -> Hooks, |desk| Ok(Hooks { hooks: desk.hooks() });
+    ListHooks {} -> Hooks, |context| Ok(Hooks { hooks: context.hooks() });
     /// The skills.
-    ListSkills {} -> Skills, |desk| Ok(Skills { skills: desk.skills() });
+    ListSkills {} -> Skills, |context| Ok(Skills { skills: context.skills() });
     /// The memory files that the model has.
-    ListMemory {} -> MemoryFiles, |desk| Ok(MemoryFiles { files: desk.memory_files().await? });
+    ListMemory {} -> MemoryFiles, |context| Ok(MemoryFiles { files: context.memory_files().await? });
     /// The tools that the model sees.
-    ListTools {} -> Tools, |desk| Ok(Tools { tools: desk.tools() });
+    ListTools {} -> Tools, |context| Ok(Tools { tools: context.tools() });
     /// The end of what a task printed.
-    TaskOutput { /** The task. */ task_id: String } -> Output, |desk| {
-        Ok(Output { output: desk.task_output(task_id).await? })
+    TaskOutput { /** The task. */ task_id: String } -> Output, |context| {
+        Ok(Output { output: context.task_output(task_id).await? })
     };
     /// The rules in force.
-    ListPermissionRules {} -> Value, |desk| desk.permission_rules().await;
+    ListPermissionRules {} -> Value, |context| context.permission_rules().await;
     /// Change permissions.
-    UpdatePermissions { /** The changes. */ updates: Vec<PermissionUpdate> } -> Done, |desk| {
-        desk.change_permissions(updates).await
+    UpdatePermissions { /** The changes. */ updates: Vec<PermissionUpdate> } -> Done, |context| {
+        context.change_permissions(updates).await
     };
     /// Another effort, from the next model call on.
-    SetEffort { /** Its name. */ effort: Option<String> } -> Done, |desk| desk.set_effort(effort);
+    SetEffort { /** Its name. */ effort: Option<String> } -> Done, |context| context.set_effort(effort);
     /// Give the session a title.
-    SetSessionTitle { /** The title. */ title: String } -> Done, |desk| desk.set_title(title).await;
+    SetSessionTitle { /** The title. */ title: String } -> Done, |context| context.set_title(title).await;
     /// Read the descriptions of MCP servers again.
-    McpReload {} -> Value, |desk| desk.reload_servers().await;
+    McpReload {} -> Value, |context| context.reload_servers().await;
     /// Run a command in the shell, as the user.
-    RunCommand { /** The command. */ command: String, /** Identifies it. */ uuid: Option<String> } -> Done, |desk| {
-        desk.run_command(command, uuid).await
+    RunCommand { /** The command. */ command: String, /** Identifies it. */ uuid: Option<String> } -> Done, |context| {
+        context.run_command(command, uuid).await
     };
     /// How the MCP servers are doing.
-    McpStatus {} -> Servers, |desk| Ok(Servers { servers: desk.servers().rows() });
+    McpStatus {} -> Servers, |context| Ok(Servers { servers: context.servers().rows() });
     /// Other MCP servers in place of these.
-    McpSetServers { /** Configurations by name. */ servers: Map<String, Value> } -> Value, |desk| {
-        desk.set_servers(&servers).await
+    McpSetServers { /** Configurations by name. */ servers: Map<String, Value> } -> Value, |context| {
+        context.set_servers(&servers).await
     };
     /// Connect a server anew.
-    McpReconnect { /** The server. */ name: String } -> Done, |desk| {
-        desk.servers().reconnect(&name).await.map(|()| Done {}).map_err(RequestError::refused)
+    McpReconnect { /** The server. */ name: String } -> Done, |context| {
+        context.servers().reconnect(&name).await.map(|()| Done {}).map_err(RequestError::refused)
     };
     /// Switch a server on or off.
-    McpToggle { /** The server. */ name: String, /** On or off. */ enabled: bool } -> Done, |desk| {
-        desk.servers().toggle(&name, enabled).await.map(|()| Done {}).map_err(RequestError::refused)
+    McpToggle { /** The server. */ name: String, /** On or off. */ enabled: bool } -> Done, |context| {
+        context.servers().toggle(&name, enabled).await.map(|()| Done {}).map_err(RequestError::refused)
     };
     /// Begin to sign in to a server.
     McpAuthenticate {
         /** The server. */ name: String,
         /** Where the browser comes back to. */ redirect_uri: Option<String>
-    } -> Value, |desk| {
-        let begun = desk.servers().authenticate(&name, redirect_uri).await.map_err(RequestError::refused)?;
+    } -> Value, |context| {
+        let begun = context.servers().authenticate(&name, redirect_uri).await.map_err(RequestError::refused)?;
         serde_json::to_value(begun).map_err(RequestError::refused)
     };
     /// Bring the address to which the browser came back.
-    McpSubmitCallback { /** The server. */ name: String, /** The address. */ callback_url: String } -> Done, |desk| {
-        let submitted = desk.servers().submit_callback(&name, callback_url).await;
+    McpSubmitCallback { /** The server. */ name: String, /** The address. */ callback_url: String } -> Done, |context| {
+        let submitted = context.servers().submit_callback(&name, callback_url).await;
         submitted.map(|()| Done {}).map_err(RequestError::refused)
     };
     /// Give a server's token.
-    McpInjectToken { /** The server. */ name: String, /** The token. */ token: TokenLine } -> Done, |desk| {
-        let injected = desk.servers().inject_token(&name, desk::read_token(token)).await;
+    McpInjectToken { /** The server. */ name: String, /** The token. */ token: TokenLine } -> Done, |context| {
+        let injected = context.servers().inject_token(&name, context::read_token(token)).await;
         injected.map(|()| Done {}).map_err(RequestError::refused)
     };
     /// Forget a server's credentials.
-    McpClearAuth { /** The server. */ name: String } -> Done, |desk| {
-        desk.servers().clear_credentials(&name).await.map(|()| Done {}).map_err(RequestError::refused)
+    McpClearAuth { /** The server. */ name: String } -> Done, |context| {
+        context.servers().clear_credentials(&name).await.map(|()| Done {}).map_err(RequestError::refused)
     };
 }

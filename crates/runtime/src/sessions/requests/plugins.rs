@@ -7,14 +7,14 @@ use std::sync::Arc;
 use qoder_protocol::RequestError;
 use serde_json::{Value, json};
 
-use super::Desk;
+use super::RequestContext;
 use qoder_config::extensions::Loaded;
 use qoder_config::plugins::Plugin;
 use qoder_config::plugins::error_rows;
 use qoder_config::sources::{Origin, Problem};
 use qoder_types::server::Scope;
 
-impl Desk {
+impl RequestContext {
     /// The plugins with what each brings and what is wrong with it.
     pub(super) fn plugins(&self) -> Vec<Value> {
         let loaded = self.engine.common.extensions.current();

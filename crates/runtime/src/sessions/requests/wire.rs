@@ -6,16 +6,16 @@ use qoder_types::{Actor, PermissionMode};
 use serde_json::Value;
 
 use super::{
-    AccountInfo, AddDirectories, ApplyFlagSettings, CancelInput, Desk, GenerateTitle, GetAvailableModels,
+    AccountInfo, AddDirectories, ApplyFlagSettings, CancelInput, GenerateTitle, GetAvailableModels,
     GetByokConfig, GetContextUsage, GetUsageInfo, Interrupt, ListAgents, ListHooks, ListMemory,
     ListPermissionRules, ListPlugins, ListSkills, ListTools, McpAuthenticate, McpClearAuth, McpInjectToken,
     McpReconnect, McpReload, McpSetServers, McpStatus, McpSubmitCallback, McpToggle, MoveToBackground,
-    ReloadPlugins, Request, Rewind, RunCommand, SetEffort, SetModel, SetPermissionMode, SetSessionTitle,
-    StopTask, SupportedAgents, SupportedCommands, TaskOutput, UpdatePermissions,
+    ReloadPlugins, Request, RequestContext, Rewind, RunCommand, SetEffort, SetModel, SetPermissionMode,
+    SetSessionTitle, StopTask, SupportedAgents, SupportedCommands, TaskOutput, UpdatePermissions,
 };
 use crate::checkpoints::RewindScope;
 
-impl Desk {
+impl RequestContext {
     /// Serves a request; its answer is in the shape in which it travels.
     pub(in crate::sessions) async fn serve(&self, request: HostRequest) -> Result<Value, RequestError> {
         match request {

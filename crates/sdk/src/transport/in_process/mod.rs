@@ -10,12 +10,12 @@ use std::path::Path;
 use std::sync::Arc;
 
 use qoder_protocol::InputAdmitted;
-use qoder_runtime::session::{Mirror, new_id};
 use qoder_runtime::sessions::requests::Greeting;
 use qoder_runtime::sessions::retention::{self, Retention};
 use qoder_runtime::sessions::{
     FirstPrompt, OpenRequest, OpenedSession, RequestError, SessionHandle, Sessions,
 };
+use qoder_runtime::sessions::{Mirror, new_id};
 use qoder_runtime::setup::Setup;
 use tokio::sync::mpsc;
 

@@ -2,7 +2,7 @@
 //! it has no way to do is refused by name; the same program then works with an external one that has it.
 
 use qoder_protocol::Actor;
-use qoder_runtime::checkpoints::RewindScope;
+use qoder_runtime::sessions::requests::RewindScope;
 use qoder_runtime::sessions::requests::{
     self, AccountInfo, AddDirectories, ApplyFlagSettings, CancelInput, GenerateTitle, GetAvailableModels,
     GetByokConfig, GetContextUsage, GetUsageInfo, ListAgents, ListHooks, ListMemory, ListPermissionRules,

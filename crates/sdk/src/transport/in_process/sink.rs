@@ -9,7 +9,7 @@ use futures::future::BoxFuture;
 use qoder_protocol::messages::{StreamMessage, SystemMessage};
 use qoder_protocol::{Actor, Answer, AskKind, Question};
 use qoder_runtime::events::{Answering, Event, Sink, Wants};
-use qoder_runtime::session::new_id;
+use qoder_runtime::sessions::new_id;
 use serde_json::{Map, Value};
 
 use crate::callback::CancellationToken;
@@ -52,7 +52,7 @@ impl SdkSink {
         let _ = self.session_id.set(session_id.to_owned());
     }
 
-    fn tell_status(&self, rows: &[Value]) {
+    fn report_status(&self, rows: &[Value]) {
         let Some(hear) = &self.status else { return };
         let read = |row: &Value| serde_json::from_value(row.clone()).ok();
         let rows: Vec<McpServerStatus> = rows.iter().filter_map(read).collect();
@@ -83,7 +83,7 @@ impl Sink for SdkSink {
         match event {
             Event::Message(message) => {
                 if let StreamMessage::System(SystemMessage::McpStatusChange { servers, .. }) = message {
-                    self.tell_status(servers);
+                    self.report_status(servers);
                 }
                 self.send(Message::from_stream(message).map_err(std::io::Error::other)?);
             }

@@ -24,7 +24,7 @@ const UNSEATED: Duration = Duration::from_secs(12);
 
 /// What the node has found so far.
 #[derive(Default)]
-struct Found {
+struct Observed {
     /// The last inbox entry that a seat was given word of, by session.
     inboxes: HashMap<i64, u64>,
     /// Leases without a seat, and since when.
@@ -47,7 +47,7 @@ pub async fn announce(db: Arc<dyn Db>, mut hints: mpsc::UnboundedReceiver<Hint>)
 impl Node {
     /// Follows what other nodes do until the node stops.
     pub async fn follow_others(self: Arc<Self>) {
-        let mut found = Found::default();
+        let mut found = Observed::default();
         let mut listen_at = Instant::now();
         while !self.stops.load(Ordering::Relaxed) {
             if listen_at <= Instant::now() {
@@ -69,7 +69,7 @@ impl Node {
     }
 
     /// Takes hints until the connection is lost, or the node has another id.
-    async fn listen(&self, mut hints: Hints, found: &mut Found) {
+    async fn listen(&self, mut hints: Hints, found: &mut Observed) {
         let id = self.id();
         let mut ask_at = Instant::now();
         while id == self.id() && !self.stops.load(Ordering::Relaxed) {
@@ -103,7 +103,7 @@ impl Node {
         }
     }
 
-    async fn ask(&self, found: &mut Found) {
+    async fn ask(&self, found: &mut Observed) {
         let asked = self.ask_events().await.and(self.ask_leases(found).await);
         if let Err(error) = asked {
             self.log.warn("asking_failed", &[("error", &error.to_string())]);
@@ -128,7 +128,7 @@ impl Node {
     }
 
     /// What was left for sessions that are driven here, and leases that no seat knows of.
-    async fn ask_leases(&self, found: &mut Found) -> Result<(), DbError> {
+    async fn ask_leases(&self, found: &mut Observed) -> Result<(), DbError> {
         let leases = self.store.db.leases(self.id()).await?;
         let mut unseated = HashMap::new();
         found.inboxes.retain(|key, _| leases.iter().any(|lease| lease.key == *key));

@@ -16,8 +16,8 @@ use crate::model::event::{Event, NewEvent};
 use crate::model::ids::ThreadId;
 use crate::store::error::DbError;
 use crate::store::head::running;
-use crate::store::parts;
 use crate::store::port::{Append, Appended, NewRecord};
+use crate::store::record_parts;
 
 /// Which events of an append are stored: the first one when a turn begins, the last ones when the session comes to rest and that is
 /// news.
@@ -157,7 +157,7 @@ impl Prepared {
         let record_column = |part: fn(&NewRecord) -> i64| records.iter().map(part).collect::<Vec<i64>>();
         let kinds: Vec<&str> = records.iter().map(|record| record.kind.as_str()).collect();
         let bodies: Vec<&[u8]> = records.iter().map(|record| record.body.as_slice()).collect();
-        let references: Vec<Option<Vec<u8>>> = records.iter().map(parts::references).collect();
+        let references: Vec<Option<Vec<u8>>> = records.iter().map(record_parts::references).collect();
         let record_blobs: Vec<Option<&str>> = records.iter().map(|record| record.blob.as_deref()).collect();
         let all_parts: Vec<_> = records.iter().flat_map(|record| &record.parts).collect();
         let hashes: Vec<&[u8]> = all_parts.iter().map(|(_, hash, _)| hash.as_slice()).collect();

@@ -15,10 +15,10 @@ use crate::model::refusal::Refusal;
 use crate::model::status::Status;
 use crate::store::error::DbError;
 use crate::store::head::running;
-use crate::store::parts;
 use crate::store::port::{
     Append, Appended, Claim, DbFuture, DriveDb, InboxRow, RecordRow, Recovered, SeatRow, Stranded,
 };
+use crate::store::record_parts;
 
 /// When the statement began, which an index can be compared with.
 const STATEMENT_TIME: &str = "(extract(epoch FROM statement_timestamp()) * 1000000)::bigint";
@@ -36,7 +36,7 @@ pub(super) async fn records(
     let mut hashes: Vec<Vec<u8>> = Vec::new();
     for row in &rows {
         let references: Option<&[u8]> = row.try_get(2)?;
-        hashes.extend(parts::hashes(references.unwrap_or_default()).map(<[u8]>::to_vec));
+        hashes.extend(record_parts::hashes(references.unwrap_or_default()).map(<[u8]>::to_vec));
     }
     hashes.sort_unstable();
     hashes.dedup();
@@ -52,7 +52,7 @@ pub(super) async fn records(
     for row in &rows {
         let line = match row.try_get::<_, Option<&[u8]>>(2)? {
             None => row.try_get(1)?,
-            Some(references) => parts::assemble(row.try_get(1)?, references, &known)?,
+            Some(references) => record_parts::assemble(row.try_get(1)?, references, &known)?,
         };
         found.push(RecordRow { seq: number(row, 0)?, line, blob: row.try_get(3)? });
     }

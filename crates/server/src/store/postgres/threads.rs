@@ -14,8 +14,8 @@ use crate::model::thread::Thread;
 use crate::model::time::Time;
 use crate::store::error::DbError;
 use crate::store::head::Head;
-use crate::store::parts;
 use crate::store::port::{DbFuture, Done, NewRecord, Once, ThreadAppend, ThreadRow, ThreadsDb};
+use crate::store::record_parts;
 
 /// The log of a thread and its last record; both are made when the thread is new. The caller has the lock of the session's head.
 async fn log(
@@ -53,7 +53,7 @@ async fn insert_records(
     let times: Vec<i64> = records.iter().map(|record| record.at.0).collect();
     let kinds: Vec<&str> = records.iter().map(|record| record.kind.as_str()).collect();
     let bodies: Vec<&[u8]> = records.iter().map(|record| record.body.as_slice()).collect();
-    let references: Vec<Option<Vec<u8>>> = records.iter().map(parts::references).collect();
+    let references: Vec<Option<Vec<u8>>> = records.iter().map(record_parts::references).collect();
     let blobs: Vec<Option<&str>> = records.iter().map(|record| record.blob.as_deref()).collect();
     let all_parts: Vec<_> = records.iter().flat_map(|record| &record.parts).collect();
     let hashes: Vec<&[u8]> = all_parts.iter().map(|(_, hash, _)| hash.as_slice()).collect();

@@ -18,11 +18,11 @@ use crate::model::status::Status;
 use crate::model::time::Time;
 use crate::store::error::DbError;
 use crate::store::head::{Head, running};
-use crate::store::parts;
 use crate::store::port::{
     Append, Appended, Claim, DbFuture, DriveDb, InboxRow, NewAction, NewRecord, RecordRow, Recovered, Rest,
     SeatRow, Stranded,
 };
+use crate::store::record_parts;
 
 pub(super) fn insert_records(
     connection: &Connection,
@@ -38,7 +38,7 @@ pub(super) fn insert_records(
         for (_, hash, body) in &record.parts {
             part.execute(params![tenant.0, hash, body])?;
         }
-        let references = parts::references(record);
+        let references = record_parts::references(record);
         insert.execute(params![
             log,
             stored(record.seq),
@@ -70,7 +70,7 @@ pub(super) fn records(
             None => body,
             Some(references) => {
                 read_parts(connection, tenant, &references, &mut known)?;
-                parts::assemble(&body, &references, &known)?
+                record_parts::assemble(&body, &references, &known)?
             }
         };
         found.push(RecordRow { seq, line, blob: row.get(3)? });
@@ -85,7 +85,7 @@ fn read_parts(
     references: &[u8],
     known: &mut HashMap<Vec<u8>, Vec<u8>>,
 ) -> Result<(), DbError> {
-    for hash in parts::hashes(references) {
+    for hash in record_parts::hashes(references) {
         if known.contains_key(hash) {
             continue;
         }

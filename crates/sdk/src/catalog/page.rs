@@ -3,14 +3,14 @@
 
 /// A part of a list; `Default` is all of it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct Part {
+pub(crate) struct Page {
     /// So many at most.
     pub(crate) limit: Option<usize>,
     /// So many are passed over first.
     pub(crate) offset: usize,
 }
 
-impl Part {
+impl Page {
     /// That part of what was found.
     pub(crate) fn of<T>(self, found: impl IntoIterator<Item = T>) -> Vec<T> {
         found.into_iter().skip(self.offset).take(self.limit.unwrap_or(usize::MAX)).collect()

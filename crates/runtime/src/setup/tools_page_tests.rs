@@ -1,17 +1,17 @@
 //! `docs/tools.md` lists exactly the tools that a session has, with their inputs, what they are and what the gate
 //! judges, as the tools themselves say it. `UPDATE_DOCS=1` writes both tables anew. What the gate judges is found by
 //! asking each tool about inputs made from its schema, in which every text is the name of its field.
-#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::collections::BTreeMap;
 use std::path::Path;
 
 use qoder_core::ports::{Access, Tool};
-use qoder_runtime::callbacks::Callbacks;
-use qoder_runtime::engine::Engine;
-use qoder_runtime::setup::{Options, Setup};
 use qoder_types::ReplayClass;
 use serde_json::{Map, Value, json};
+
+use super::{Options, Setup};
+use crate::callbacks::Callbacks;
+use crate::engine::Engine;
 
 /// What a session in an empty folder is driven with.
 fn engine() -> Engine {
@@ -199,13 +199,13 @@ fn the_page_lists_the_tools_of_a_session_and_their_inputs() {
     let engine = engine();
     check("tools", &overview(&engine));
     check("inputs", &inputs(&engine));
-    let readme = include_str!("../../../README.md");
+    let readme = include_str!("../../../../README.md");
     assert!(readme.contains(&format!("- {} tools:", engine.toolbox.names().len())), "README.md counts them");
 }
 
 #[test]
 fn every_tool_has_a_section_of_its_own_or_in_common() {
-    let page = include_str!("../../../docs/tools.md");
+    let page = include_str!("../../../../docs/tools.md");
     let headings: Vec<&str> = page.lines().filter_map(|line| line.strip_prefix("### ")).collect();
     for name in engine().toolbox.names() {
         let named = headings.iter().any(|heading| heading.split([',', ' ']).any(|word| word == name));

@@ -23,7 +23,7 @@ pub struct ElicitationWord {
 
 /// What a hook said beyond a verdict.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct More {
+pub struct EventFields {
     /// A denied call may be tried again.
     pub retry: bool,
     /// Absolute paths whose changes are events from now on.
@@ -42,7 +42,7 @@ pub struct More {
     pub elicitation: Option<ElicitationWord>,
 }
 
-impl More {
+impl EventFields {
     /// Reads what belongs to the event.
     pub(crate) fn read(event: HookEvent, part: &Map<String, Value>) -> Result<Self, String> {
         let mut more = Self::default();
@@ -144,8 +144,8 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    fn read(event: HookEvent, part: &Value) -> Result<More, String> {
-        More::read(event, part.as_object().unwrap())
+    fn read(event: HookEvent, part: &Value) -> Result<EventFields, String> {
+        EventFields::read(event, part.as_object().unwrap())
     }
 
     #[test]
@@ -181,9 +181,9 @@ mod tests {
 
     #[test]
     fn the_stricter_answer_to_a_server_counts() {
-        let word = |action: &str| More {
+        let word = |action: &str| EventFields {
             elicitation: Some(ElicitationWord { action: action.to_owned(), content: None }),
-            ..More::default()
+            ..EventFields::default()
         };
         for (first, second) in [("accept", "decline"), ("decline", "accept")] {
             let mut joined = word(first);

@@ -13,14 +13,14 @@ use crate::sandbox::plan::SandboxPlan;
 
 /// What stays as it is.
 #[derive(Debug)]
-pub(crate) struct Kept {
+pub(crate) struct ReadOnlyPlaces {
     /// Every such place, all of them existing now.
     pub(crate) standing: Vec<(PathBuf, Standing)>,
     /// Those among them that exist only for the command.
     pub(crate) placeholders: Vec<Placeholder>,
 }
 
-impl Kept {
+impl ReadOnlyPlaces {
     /// Creates the placeholders, then finds everything. With a broker, which judges every change by its name, only what
     /// is at the top of each place is made read-only besides.
     pub(crate) fn secure(plan: &SandboxPlan, with_broker: bool) -> Result<Self, SandboxError> {

@@ -17,7 +17,7 @@ use qoder_config::hooks::{Hook, HookEvent};
 use qoder_config::memory::LoadedFiles;
 
 /// What a hook said after its caller had continued.
-pub struct Late {
+pub struct BackgroundAnswer {
     /// For the log.
     pub record: Hooked,
     /// For the next turn.
@@ -82,7 +82,7 @@ impl Firing {
         let reason = joined.reason.filter(|_| blocked && wake.is_none());
         let texts: Vec<String> = reason.into_iter().chain(joined.context).collect();
         let context = (!texts.is_empty()).then(|| texts.join("\n\n"));
-        let late = Late { record, context, wake, spent: self.spent.clone() };
+        let late = BackgroundAnswer { record, context, wake, spent: self.spent.clone() };
         self.hooks.arrived(late);
     }
 
@@ -90,7 +90,12 @@ impl Firing {
     pub fn keep(&self, fired: Fired) -> Fired {
         let mut record = fired.record.clone();
         (record.stop, record.updated_input) = (None, None);
-        self.hooks.arrived(Late { record, context: None, wake: None, spent: Arc::clone(&self.spent) });
+        self.hooks.arrived(BackgroundAnswer {
+            record,
+            context: None,
+            wake: None,
+            spent: Arc::clone(&self.spent),
+        });
         fired
     }
 
@@ -103,7 +108,7 @@ impl Firing {
             // A host that is gone is met again by the turn.
             let Ok(Some(Fired { joined, mut record })) = self.fire(occasion).await else { return };
             (record.verdict, record.stop, record.updated_input) = (None, None, None);
-            self.hooks.arrived(Late { record, context: joined.context, wake: None, spent });
+            self.hooks.arrived(BackgroundAnswer { record, context: joined.context, wake: None, spent });
         });
     }
 }

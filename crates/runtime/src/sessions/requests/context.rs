@@ -34,7 +34,7 @@ pub const PROTOCOL_VERSION: u64 = 1;
 const COMMANDS_PATIENCE: Duration = Duration::from_secs(5);
 
 /// What requests are served with.
-pub struct Desk {
+pub struct RequestContext {
     pub(in crate::sessions) engine: Arc<Engine>,
     pub(in crate::sessions) session: DriverLink,
     pub(in crate::sessions) session_id: String,
@@ -43,7 +43,7 @@ pub struct Desk {
     pub(super) callbacks: Callbacks,
 }
 
-impl Desk {
+impl RequestContext {
     pub(in crate::sessions) fn new(
         engine: Arc<Engine>,
         session: DriverLink,
