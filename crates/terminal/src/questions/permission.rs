@@ -379,6 +379,7 @@ mod tests {
             },
             suggestions,
             agent_id: None,
+            place: None,
         })
     }
 
