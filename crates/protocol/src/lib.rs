@@ -22,4 +22,4 @@ pub use qoder_types::record::{InputAdmitted, InputProblem};
 pub use qoder_types::{
     Actor, AskKind, Behavior, Message, PermissionMode, PermissionUpdate, RuleValue, UpdateDestination,
 };
-pub use question::{ActionId, Answer, Question, Resolution, decision_reason_type};
+pub use question::{ActionId, Answer, CallPlace, Question, Resolution, decision_reason_type};

@@ -27,6 +27,17 @@ pub struct Question {
     pub suggestions: Vec<PermissionUpdate>,
     /// The agent that made the call, when it is not the main one.
     pub agent_id: Option<String>,
+    /// Where a command would run, where the process that asks is the one that would run it.
+    pub place: Option<CallPlace>,
+}
+
+/// Where a command would run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CallPlace {
+    /// Its working directory.
+    pub directory: String,
+    /// True when the sandbox confines it.
+    pub sandboxed: bool,
 }
 
 impl Question {

@@ -99,38 +99,67 @@ fn waiting(
 }
 
 fn approve(setup: &Setup, one: &Described, add: Add) -> Result<(), Fault> {
+    record(setup, one, add)?;
+    print_row(&format!("approved {} as it is described in {}", one.name, one.at))
+}
+
+fn record(setup: &Setup, one: &Described, add: Add) -> Result<(), Fault> {
     let mark = bound_digest(&one.name, &one.value, &setup.config.project_root);
     add(&setup.config.config_root, &setup.config.project_root, &one.name, &mark).map_err(|error| Fault {
         exit: Exit::Configuration,
         message: error.to_string(),
         hint: "check the configuration folder and its permissions".to_owned(),
-    })?;
-    print_row(&format!("approved {} as it is described in {}", one.name, one.at))
+    })
 }
 
 /// What would run: the command with all its arguments, or the address; of variables and headers the names. Then the files
 /// that the approval is bound to, and what it cannot be bound to.
 fn print_server(setup: &Setup, one: &Described) -> Result<(), Fault> {
-    let (shown, problem) = described_as(one);
     print_row(&format!("{} ({})", one.name, one.at))?;
-    for (field, value) in shown.as_object().into_iter().flatten() {
-        print_row(&format!("  {field}: {}", plain(value)))?;
-    }
+    lines(setup, one).iter().try_for_each(|line| print_row(&format!("  {line}")))
+}
+
+fn lines(setup: &Setup, one: &Described) -> Vec<String> {
+    let (shown, problem) = described_as(one);
+    let fields = shown.as_object().into_iter().flatten();
+    let mut lines: Vec<String> = fields.map(|(field, value)| format!("{field}: {}", plain(value))).collect();
     for file in bound_files(&one.value, &setup.config.project_root).keys() {
-        print_row(&format!("  bound: {file} (a change asks again)"))?;
+        lines.push(format!("bound: {file} (a change asks again)"));
     }
     for part in unbound_parts(&one.value, &setup.config.project_root) {
-        print_row(&format!(
-            "  known only when the server starts: {part} (a change of any script in the folder asks again)"
-        ))?;
+        lines.push(format!(
+            "known only when the server starts: {part} (a change of any script in the folder asks again)"
+        ));
     }
     if one.value.get("command").is_some() {
-        print_row(
-            "  not bound: what its program loads by itself, other than files of this folder that these name",
-        )?;
+        let words =
+            "not bound: what its program loads by itself, other than files of this folder that these name";
+        lines.push(words.to_owned());
     }
-    match problem {
-        Some(problem) => print_row(&format!("  error: {problem}")),
-        None => Ok(()),
+    lines.extend(problem.map(|problem| format!("error: {problem}")));
+    lines
+}
+
+/// A server of the folder as the terminal offers it for approval: what would run, and the mark of just that.
+pub fn waiting_server(setup: &Setup, name: &str) -> Result<(Vec<String>, String), Fault> {
+    let described = described(setup);
+    let one = of_folder(setup, &described, name)?;
+    let mark = bound_digest(&one.name, &one.value, &setup.config.project_root);
+    Ok((lines(setup, one), mark))
+}
+
+/// Approves a server of the folder if it still is what has this mark.
+pub fn approve_marked(setup: &Setup, name: &str, mark: &str) -> Result<(), Fault> {
+    let described = described(setup);
+    let one = of_folder(setup, &described, name)?;
+    if bound_digest(&one.name, &one.value, &setup.config.project_root) != mark {
+        let problem = format!("the description of `{name}` has changed since it was shown");
+        return Err(Fault::input(problem, "look at it again"));
     }
+    record(setup, one, Approvals::add)
+}
+
+fn of_folder<'a>(setup: &Setup, described: &'a [Described], name: &str) -> Result<&'a Described, Fault> {
+    let found = described.iter().rev().find(|one| one.name == name && one.place.is_of_folder());
+    found.ok_or_else(|| unknown(setup, name, described))
 }

@@ -18,6 +18,7 @@ use crate::exit::{Exit, Fault};
 use crate::screen::{hide_secrets, print_note};
 use arguments::ScopeName;
 
+pub use approve::{approve_marked, waiting_server};
 pub use arguments::{HELP, McpAction, Where};
 
 /// Runs a command about servers.

@@ -27,6 +27,7 @@ use crate::exit::Fault;
 use crate::first_steps::init;
 use crate::keys;
 use crate::listings::config;
+use crate::mcp::{approve_marked, waiting_server};
 use crate::sessions::{Status, locate};
 
 /// The machine around a terminal of this process.
@@ -103,9 +104,14 @@ impl LocalMachine {
 
     /// What another session begins with.
     pub(super) fn prepare(&self) -> Result<Setup, Fault> {
+        Ok(Setup::prepare(self.current_options())?)
+    }
+
+    /// The options, with the keys that are stored by now.
+    fn current_options(&self) -> Options {
         let mut options = self.options.clone();
         keys::add_to(&mut options.environment);
-        Ok(Setup::prepare(options)?)
+        options
     }
 
     fn folder(&self) -> FolderFacts {
@@ -157,6 +163,14 @@ impl LocalMachine {
             .or_else(|| variable("EDITOR"))
             .unwrap_or_else(|| "vi".to_owned())
     }
+}
+
+fn problem(fault: Fault) -> MachineError {
+    MachineError(if fault.hint.is_empty() {
+        fault.message
+    } else {
+        format!("{}; {}", fault.message, fault.hint)
+    })
 }
 
 fn stopped() -> MachineError {
@@ -261,9 +275,31 @@ impl Machine for LocalMachine {
         self.beside(work, || Err(stopped()))
     }
 
-    fn settings_text(&self) -> String {
-        let text = self.prepare().and_then(|setup| config::as_text(&setup));
-        text.unwrap_or_else(|fault| fault.message)
+    fn settings_text(&self) -> BoxFuture<'_, String> {
+        let options = self.current_options();
+        let work = move || {
+            let text = Setup::prepare(options).map_err(Fault::from).and_then(|setup| config::as_text(&setup));
+            text.unwrap_or_else(|fault| fault.message)
+        };
+        self.beside(work, String::new)
+    }
+
+    fn waiting_server(&self, name: String) -> BoxFuture<'_, Result<(Vec<String>, String), MachineError>> {
+        let options = self.current_options();
+        let work = move || {
+            let setup = Setup::prepare(options).map_err(Fault::from).map_err(problem)?;
+            waiting_server(&setup, &name).map_err(problem)
+        };
+        self.beside(work, || Err(stopped()))
+    }
+
+    fn approve_server(&self, name: String, mark: String) -> BoxFuture<'_, Result<(), MachineError>> {
+        let options = self.current_options();
+        let work = move || {
+            let setup = Setup::prepare(options).map_err(Fault::from).map_err(problem)?;
+            approve_marked(&setup, &name, &mark).map_err(problem)
+        };
+        self.beside(work, || Err(stopped()))
     }
 
     fn write_new(&self, path: String, text: String) -> BoxFuture<'_, Result<String, MachineError>> {
@@ -340,8 +376,9 @@ impl Machine for LocalMachine {
         self.beside(move || git_branch(Path::new(&folder)), || None)
     }
 
-    fn status_line(&self, facts: Value) -> BoxFuture<'_, Option<String>> {
+    fn status_line(&self, mut facts: Value) -> BoxFuture<'_, Option<String>> {
         let (command, folder) = (self.folder().status_command, self.cwd.clone());
+        facts["workspace"]["project_dir"] = Value::from(self.project_root.display().to_string());
         let work = async move { programs::status_line(&command?, &folder, &facts).await };
         self.there(work, || None)
     }

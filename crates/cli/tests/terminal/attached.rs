@@ -38,6 +38,22 @@ fn the_first_answer_counts_and_the_other_front_says_so() {
 }
 
 #[test]
+fn the_other_front_also_says_when_the_driving_one_answered() {
+    let sandbox = Sandbox::new();
+    let server = wants_to_touch();
+    let (mut first, mut second) = two_fronts(&sandbox, &server);
+    first.send(FOCUS_QUESTION).until("Enter chooses").send("n").until("all done").until_idle();
+    second.until("The question was answered by ana on the terminal: denied.").until("all done").until_idle();
+    assert!(!first.text().contains("was answered by"), "{}", first.text());
+    // A model that is chosen here is shown here at once.
+    second
+        .send("/model other")
+        .send(ENTER)
+        .until("other answers from the next call on")
+        .until("other · default");
+}
+
+#[test]
 fn messages_requests_and_interrupts_reach_the_process_that_drives() {
     let sandbox = Sandbox::new();
     let server = wants_to_touch();
@@ -81,10 +97,16 @@ fn leaving_one_front_leaves_the_session_alone_and_the_end_of_the_driver_ends_the
 fn a_session_that_is_deleted_under_a_front_is_said() {
     let sandbox = Sandbox::new();
     let server = wants_to_touch();
-    let (_first, mut second) = two_fronts(&sandbox, &server);
+    let (mut first, mut second) = two_fronts(&sandbox, &server);
     std::fs::remove_file(&sandbox.session_files()[0]).unwrap();
     assert_eq!(second.end().exit_code(), 55);
     second.until_seen("the session was deleted");
+    // The process that drives it cannot keep what follows, and runs nothing more.
+    first.send(FOCUS_QUESTION).until("Enter chooses").send("y");
+    assert_eq!(first.end().exit_code(), 55);
+    first.until_seen("the file was deleted");
+    assert!(!first.text().contains("--resume"), "{}", first.text());
+    assert!(!sandbox.project().join("made").exists());
 }
 
 #[test]

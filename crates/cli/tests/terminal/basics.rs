@@ -20,6 +20,19 @@ fn a_prompt_is_answered_and_the_end_says_how_to_continue() {
 }
 
 #[test]
+fn the_title_says_whether_a_turn_runs() {
+    let sandbox = Sandbox::new();
+    // Titles that follow each other too soon wait for their time, and are not dropped.
+    let late = Reply::SlowFirstByte { ms: 300, reply: Box::new(Reply::text("done")) };
+    let server = ScriptedServer::start(Script::list(vec![late]));
+    let mut screen = Start::new(&sandbox).with(&server).run();
+    screen.until_idle().until_written(0, "\u{1b}]2;project - qodercli\u{7}");
+    let from = screen.bytes().len();
+    screen.send("go").send(ENTER).until_written(from, "\u{1b}]2;* project - qodercli\u{7}");
+    screen.until_written(from, "\u{1b}]2;project - qodercli\u{7}").until("done");
+}
+
+#[test]
 fn without_a_key_the_offline_model_says_so_and_works() {
     let sandbox = Sandbox::new();
     let mut screen = Start::new(&sandbox).run();

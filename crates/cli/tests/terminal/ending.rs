@@ -158,8 +158,8 @@ fn a_terminal_that_is_closed_in_the_middle_of_a_turn_loses_nothing() {
 #[test]
 fn the_program_stops_and_continues_with_its_draft() {
     let sandbox = Sandbox::new();
-    // A shell with jobs: `fg` continues the program.
-    let script = "set -m; stty -a > before; \"$QODER\"; stty -a > after; cmp before after && echo stopped; read line; fg";
+    // A shell with jobs: `fg` continues the program, and the script that started it.
+    let script = "set -m; stty -a > before; sh -c '\"$QODER\"; true'; stty -a > after; cmp before after && echo stopped; read line; fg";
     let mut screen = Start::new(&sandbox).shell(script).run();
     screen.until_idle().send("half a thought").until("> half a thought").send("\u{1a}").until("stopped");
     screen.send("\n").until("> half a thought").send(" and more").until("> half a thought and more");

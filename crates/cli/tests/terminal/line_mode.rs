@@ -41,6 +41,21 @@ fn a_conversation_with_a_question_in_labelled_lines() {
 }
 
 #[test]
+fn a_call_is_changed_before_it_runs() {
+    let sandbox = Sandbox::new();
+    let server = ScriptedServer::start(Script::by_assistant_count(vec![
+        Reply::tool("Bash", json!({ "command": "touch made" })),
+        Reply::text("all done"),
+    ]));
+    let mut screen = Start::new(&sandbox).with(&server).arguments(&["--screen-reader", "please"]).run();
+    screen.until("To change it, type `edit` and the command.").until("answer:").pause(TOO_SOON);
+    screen.send("edit touch other").send(ENTER);
+    screen.until("tool: Bash touch other: done").until("all done");
+    assert!(sandbox.project().join("other").exists() && !sandbox.project().join("made").exists());
+    moves_no_cursor(&screen);
+}
+
+#[test]
 fn a_terminal_that_cannot_move_its_cursor_gets_lines_and_learns_which_model_answers() {
     let sandbox = Sandbox::new();
     let mut screen = Start::new(&sandbox).variable("TERM", "dumb").run();

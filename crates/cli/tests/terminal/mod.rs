@@ -6,6 +6,7 @@ mod basics;
 mod composing;
 mod ending;
 mod line_mode;
+mod managing;
 #[cfg(feature = "server")]
 mod on_a_server;
 mod questions;

@@ -126,3 +126,16 @@ fn what_the_server_deletes_ends_the_front() {
     screen.until_seen("the session was deleted");
     assert!(server.send(&session, &json!([message("again")])).status == 404);
 }
+
+#[test]
+fn what_the_server_refuses_returns_to_the_prompt() {
+    let (server, session) = asking(vec![Reply::text("hi there")]);
+    let mut screen = attach(&server, &session);
+    screen
+        .until("This session runs on a server")
+        .send("!ls")
+        .send(ENTER)
+        .until("this is not possible for a session");
+    // No turn runs for it.
+    screen.until_prompt("!ls").until_idle().send("\u{15}hello").send(ENTER).until("hi there").until_idle();
+}

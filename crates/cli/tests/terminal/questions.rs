@@ -109,6 +109,7 @@ fn yes_for_the_session_holds_for_the_next_call_and_writes_no_file() {
     let sandbox = Sandbox::new();
     let server = runs(&["touch made", "touch made"]);
     let mut screen = asked(&sandbox, &server);
+    screen.until(&format!("in {}, not sandboxed", sandbox.project().display()));
     screen.until("Yes, for this session: Bash(touch made)");
     screen.send(FOCUS_QUESTION).until("Enter chooses").send("2").until("all done");
     assert_eq!(decisions(&sandbox).len(), 1);
@@ -231,6 +232,9 @@ fn a_plan_is_shown_and_approved() {
     let mut screen =
         Start::new(&sandbox).with(&server).arguments(&["--permission-mode", "plan", "plan it"]).run();
     screen.until("The plan is ready").until("2. leap").until("plan ·");
+    // Without a model that judges, auto mode is not on offer.
+    screen.until("3. No, keep planning");
+    assert!(!screen.text().contains("auto mode"), "{}", screen.text());
     screen.send(FOCUS_QUESTION).until("Enter chooses").send("1").until("carried out").until("acceptEdits ·");
 }
 

@@ -22,12 +22,17 @@ struct Tmux<'a> {
 impl<'a> Tmux<'a> {
     /// Starts a shell that prints 40 lines and then the program, in 100 columns and 30 rows.
     fn start(sandbox: &'a Sandbox, server: &ScriptedServer) -> Self {
-        let configuration = sandbox.write("tmux.conf", "set -g history-limit 50000\nset -g status off\n");
         let line = format!("seq -f 'before %g.' 1 40; '{BINARY}'; echo \"code $?.\"; read line");
+        Self::run(sandbox, server, &line)
+    }
+
+    /// Runs a line of sh in 100 columns and 30 rows.
+    fn run(sandbox: &'a Sandbox, server: &ScriptedServer, line: &str) -> Self {
+        let configuration = sandbox.write("tmux.conf", "set -g history-limit 50000\nset -g status off\n");
         let mut command = sandbox.command_with("tmux", server);
         command.env("TMUX_TMPDIR", sandbox.home()).env("TERM", "xterm-256color").arg("-f").arg(configuration);
         let output = Sandbox::finish({
-            command.args(["new-session", "-d", "-x", "100", "-y", "30", "sh", "-c", &line]);
+            command.args(["new-session", "-d", "-x", "100", "-y", "30", "sh", "-c", line]);
             command
         });
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
@@ -91,6 +96,23 @@ fn each_once(rows: &[String], word: &str, count: usize) -> bool {
 
 fn numbered(word: &str, count: usize) -> String {
     (1..=count).map(|number| format!("{word} {number}.")).collect::<Vec<_>>().join("\n\n")
+}
+
+#[test]
+fn a_screen_that_was_empty_leaves_no_copies_in_the_history() {
+    let sandbox = Sandbox::new();
+    let server = ScriptedServer::start(Script::list(vec![Reply::text("one."), Reply::text("two.")]));
+    let tmux = Tmux::run(&sandbox, &server, &format!("'{BINARY}'; read line"));
+    let is_idle = |rows: &[String]| rows.iter().any(|row| row == ">");
+    tmux.until("the prompt", is_idle);
+    for (prompt, reply) in [("first", "one."), ("second", "two.")] {
+        tmux.type_line(prompt);
+        tmux.until(reply, |rows| is_idle(rows) && rows.iter().any(|row| row == reply));
+    }
+    let rows = tmux.rows();
+    for row in ["> first", "one.", "> second", "two.", ">"] {
+        assert_eq!(rows.iter().filter(|found| *found == row).count(), 1, "{row} in\n{}", rows.join("\n"));
+    }
 }
 
 #[test]

@@ -33,6 +33,7 @@ use qoder_config::memory::Memory;
 use qoder_hooks::Hooks;
 use qoder_models::ModelByName;
 use qoder_models::SwitchedModel;
+use qoder_protocol::CallPlace;
 
 /// What a session and its agents have in common.
 pub struct Common {
@@ -154,7 +155,16 @@ pub(crate) struct AgentParts {
 }
 
 /// Says for the input of a Bash call whether its command would run in the sandbox.
-pub type Confines = Arc<dyn Fn(&Value) -> Confinement + Send + Sync>;
+pub type Confines = Arc<dyn Fn(&Value) -> Confined + Send + Sync>;
+
+/// What the sandbox means for a command.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Confined {
+    /// What the gate makes of it: a command that is confined but not allowed for that is judged like any other.
+    pub confinement: Confinement,
+    /// True when the command would run in the sandbox.
+    pub sandboxed: bool,
+}
 
 /// A model that judges calls in auto mode.
 #[derive(Clone)]
@@ -215,7 +225,14 @@ impl Engine {
     /// Whether a call's command would run in the sandbox.
     #[must_use]
     pub fn confinement(&self, tool: &str, input: &Value) -> Confinement {
-        if tool == "Bash" { (self.common.confines)(input) } else { Confinement::None }
+        if tool == "Bash" { (self.common.confines)(input).confinement } else { Confinement::None }
+    }
+
+    /// Where a call's command would run; nothing for calls that run no command.
+    #[must_use]
+    pub fn place(&self, tool: &str, input: &Value, cwd: &str) -> Option<CallPlace> {
+        let sandboxed = || (self.common.confines)(input).sandboxed;
+        (tool == "Bash").then(|| CallPlace { directory: cwd.to_owned(), sandboxed: sandboxed() })
     }
 
     /// The limits that bound a turn.

@@ -111,6 +111,7 @@ impl LogEvents {
             decision: asked.decision.clone(),
             suggestions: asked.suggestions.clone(),
             agent_id: self.agent_id.clone(),
+            place: None,
         })));
     }
 

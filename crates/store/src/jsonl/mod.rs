@@ -15,7 +15,7 @@ pub(crate) mod tear;
 use std::collections::BTreeSet;
 use std::fs::{DirBuilder, File, OpenOptions, TryLockError};
 use std::io::Write;
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -163,7 +163,7 @@ impl JsonlStore {
         self.encode(records)?;
         self.file.lock()?;
         let is_lost = self.lease.is_lost();
-        let written = if is_lost { Ok(()) } else { self.file.write_all(&self.buffer) };
+        let written = if is_lost { Ok(()) } else { self.write_unless_deleted() };
         self.file.unlock()?;
         written?;
         if !is_lost {
@@ -174,6 +174,14 @@ impl JsonlStore {
             self.buffer = Vec::new();
         }
         Ok(!is_lost)
+    }
+
+    /// Writes what is encoded. What a file without a name gets is lost with the process.
+    fn write_unless_deleted(&mut self) -> std::io::Result<()> {
+        if self.file.metadata()?.nlink() == 0 {
+            return Err(std::io::Error::new(std::io::ErrorKind::NotFound, "the file was deleted"));
+        }
+        self.file.write_all(&self.buffer)
     }
 
     fn encode(&mut self, records: &[Record]) -> std::io::Result<()> {

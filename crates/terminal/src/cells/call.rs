@@ -3,9 +3,9 @@
 use ratatui_core::text::{Line, Span};
 
 use super::diff::diff_lines;
-use super::summary::{call_about, call_outcome, call_output, duration, tool_name};
+use super::summary::{call_about, call_outcome, call_output, elapsed_seconds, tool_name};
 use crate::markdown::Renderer;
-use crate::state::{Call, CallProgress};
+use crate::state::Call;
 use crate::text::{LongWords, ansi, clipped, one_line, plain_lines, wrap};
 use crate::theme::Ink;
 use crate::theme::{Extent, Look};
@@ -71,11 +71,11 @@ fn title_lines(call: &Call, look: &Look<'_>, long: LongWords) -> Vec<Line<'stati
     let about = call_about(call, look.cwd);
     let mut about = plain_lines(&about).into_iter();
     let outcome = call_outcome(call);
-    let mut head = vec![
-        look.span(ink, format!("{} ", look.signs.call)),
-        look.span(Ink::Strong, tool_name(&call.tool)),
-        look.span(Ink::Text, format!(" {}", about.next().unwrap_or_default())),
-    ];
+    let mut head =
+        vec![look.span(ink, format!("{} ", look.signs.call)), look.span(Ink::Strong, tool_name(&call.tool))];
+    if let Some(first) = about.next().filter(|first| !first.is_empty()) {
+        head.push(look.span(Ink::Text, format!(" {first}")));
+    }
     let more: Vec<String> = about.collect();
     let add_outcome = |spans: &mut Vec<Span<'static>>| {
         if !outcome.is_empty() {
@@ -143,7 +143,7 @@ pub(crate) fn live_call_lines(call: &Call, look: &Look<'_>) -> Vec<Line<'static>
     }
     let mut lines = title_lines(call, look, LongWords::Split);
     let elapsed = call.since.map(|since| look.now.saturating_duration_since(since));
-    let elapsed = elapsed.filter(|elapsed| *elapsed >= LONG_CALL && !look.still).map(duration);
+    let elapsed = elapsed.filter(|elapsed| *elapsed >= LONG_CALL && !look.still).map(elapsed_seconds);
     let progress = call.agent.as_ref().map(|agent| {
         let tool = agent.last_tool.as_deref().map(tool_name).unwrap_or_default();
         let about = one_line(&agent.about);
@@ -166,11 +166,7 @@ pub(crate) fn live_call_lines(call: &Call, look: &Look<'_>) -> Vec<Line<'static>
         }
     }
     if let Some(elapsed) = elapsed {
-        let words = match call.progress {
-            CallProgress::Written => format!("  {elapsed}"),
-            CallProgress::Pending | CallProgress::Done(_) => format!("  {elapsed}"),
-        };
-        lines.push(Line::from(look.span(Ink::Dim, words)));
+        lines.push(Line::from(look.span(Ink::Dim, format!("  {elapsed}"))));
     }
     lines
 }

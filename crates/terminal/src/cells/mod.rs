@@ -12,4 +12,6 @@ mod summary;
 pub(crate) use diff::diff_lines;
 pub(crate) use export::markdown;
 pub(crate) use render::{Kind, is_apart, kind, lines, live_lines, todo_lines};
-pub(crate) use summary::{call_about, call_outcome, call_output, duration, plural, tool_name};
+pub(crate) use summary::{
+    call_about, call_outcome, call_output, duration, elapsed_seconds, plural, tool_name,
+};

@@ -3,7 +3,7 @@
 use ratatui_core::text::{Line, Span};
 
 use super::call::{call_lines, live_call_lines};
-use super::summary::{duration, plural};
+use super::summary::{duration, elapsed_seconds, plural};
 use crate::markdown::Renderer;
 use crate::state::{Cell, CellBody, Level, TodoItem, TodoProgress, TurnEnd};
 use crate::text::{LongWords, ansi, one_line, plain_lines, prose_lines, wrap};
@@ -57,7 +57,7 @@ pub(crate) fn lines(cell: &Cell, look: &Look<'_>) -> Vec<Line<'static>> {
             if shown { thinking_lines(text, look) } else { Vec::new() }
         }
         CellBody::Calls(calls) => calls.iter().flat_map(|call| call_lines(call, look)).collect(),
-        CellBody::CommandOutput(text) => ansi::lines(text, false),
+        CellBody::CommandOutput(text) => ansi::lines(text, look.theme.has_colors()),
         CellBody::Notice(notice) => {
             let (sign, ink) = match notice.level {
                 Level::Info => (look.signs.info, Ink::Dim),
@@ -82,7 +82,7 @@ pub(crate) fn live_lines(cell: &Cell, look: &Look<'_>) -> Vec<Line<'static>> {
         CellBody::Thinking { since, text, .. } => {
             let mut head = vec![look.span(Ink::Dim, format!("thinking{}", look.signs.more))];
             if let Some(since) = since.filter(|_| !look.still) {
-                let time = duration(look.now.saturating_duration_since(since));
+                let time = elapsed_seconds(look.now.saturating_duration_since(since));
                 head.push(look.span(Ink::Dim, format!(" {time}")));
             }
             let mut lines = vec![Line::from(head)];

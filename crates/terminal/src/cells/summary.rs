@@ -167,6 +167,14 @@ pub(crate) fn plural(count: u64, thing: &str) -> String {
     if count == 1 { format!("1 {thing}") } else { format!("{count} {thing}s") }
 }
 
+/// A time that is still running, in whole seconds: `3 s`.
+pub(crate) fn elapsed_seconds(time: Duration) -> String {
+    match time.as_secs() {
+        seconds @ 0..=9 => format!("{seconds} s"),
+        seconds => duration(Duration::from_secs(seconds)),
+    }
+}
+
 /// A time for people: `3.2 s`, `12 s`, `4 min 5 s`, `2 h 3 min`.
 pub(crate) fn duration(time: Duration) -> String {
     let seconds = time.as_secs();

@@ -32,7 +32,9 @@ pub(super) async fn mcp(rest: &str, context: &CommandContext) -> Performed {
         ("reload", _) => {
             (HostRequest::McpReload {}, "The descriptions of servers were read again.".to_owned())
         }
-        (_, "") => return Err(usage("name a server: /mcp show|reconnect|enable|disable|auth|clear NAME")),
+        (_, "") => {
+            return Err(usage("name a server: /mcp show|approve|reconnect|enable|disable|auth|clear NAME"));
+        }
         ("show", _) => {
             let found = servers().await?.into_iter().find(|row| row["name"] == name);
             let row = found.ok_or_else(|| usage(&format!("there is no MCP server `{name}`")))?;
@@ -47,10 +49,23 @@ pub(super) async fn mcp(rest: &str, context: &CommandContext) -> Performed {
             (HostRequest::McpClearAuth { server_name }, format!("The sign-in to {name} is forgotten."))
         }
         ("auth", _) => return sign_in(name, context).await,
+        ("approve", _) => return approve(name, context).await,
         _ => return Err(usage(&format!("`{verb}` is not a verb of /mcp"))),
     };
     context.client.request(request).await?;
     Ok(Outcome::Output(one_line(&done)))
+}
+
+/// Shows what a server would run, with the line that approves just that; or approves it.
+async fn approve(rest: &str, context: &CommandContext) -> Performed {
+    let (name, mark) = verb(rest);
+    if mark.is_empty() {
+        let (lines, mark) = context.machine.waiting_server(name.to_owned()).await?;
+        return Ok(Outcome::Panel(panels::approve_panel(name, &lines, &mark)));
+    }
+    context.machine.approve_server(name.to_owned(), mark.to_owned()).await?;
+    context.client.request(HostRequest::McpReload {}).await?;
+    Ok(Outcome::Output(format!("{} is approved as it is described now.", one_line(name))))
 }
 
 async fn sign_in(name: &str, context: &CommandContext) -> Performed {
@@ -76,7 +91,7 @@ pub(super) async fn agents(rest: &str, context: &CommandContext) -> Performed {
         path.map(str::to_owned).ok_or_else(|| usage(&format!("no file defines an agent `{name}`")))
     };
     match verb {
-        "" => Ok(Outcome::Panel(panels::agents_panel(&rows))),
+        "" => Ok(Outcome::Panel(panels::agents_panel(&rows, &context.known.tasks, Instant::now()))),
         "edit" => Ok(Outcome::EditFile(path()?)),
         "delete" => {
             let path = path()?;
@@ -130,7 +145,11 @@ pub(super) async fn tasks(rest: &str, context: &CommandContext) -> Performed {
 pub(super) async fn permissions(rest: &str, context: &CommandContext) -> Performed {
     if rest.is_empty() {
         let answer = context.client.request(HostRequest::ListPermissionRules {}).await?;
-        return Ok(Outcome::Panel(panels::rules_panel(&answer, &context.known.denials)));
+        return Ok(Outcome::Panel(panels::rules_panel(
+            &answer,
+            &context.known.denials,
+            context.client.session_id(),
+        )));
     }
     let form =
         "/permissions add|remove SCOPE allow|ask|deny RULE, with the scope session, local, project or user";
@@ -200,7 +219,7 @@ pub(super) async fn plugins(rest: &str, context: &CommandContext) -> Performed {
 pub(super) async fn settings(rest: &str, context: &CommandContext) -> Performed {
     let (key, value) = verb(rest);
     if value.is_empty() {
-        let text = context.machine.settings_text();
+        let text = context.machine.settings_text().await;
         let shown: Vec<&str> = text.lines().filter(|line| line.starts_with(key)).collect();
         return Ok(Outcome::Output(if shown.is_empty() {
             format!("{} is not set", one_line(key))
@@ -209,8 +228,9 @@ pub(super) async fn settings(rest: &str, context: &CommandContext) -> Performed 
         }));
     }
     let value: Value = serde_json::from_str(value).unwrap_or_else(|_| json!(value));
+    let shown = one_line(&format!("{key} = {value}"));
     let file = context.machine.change_setting(key.to_owned(), value).await?;
-    Ok(Outcome::Output(format!("{} is set in {file}.", one_line(key))))
+    Ok(Outcome::Output(format!("{shown} is set in {file}.")))
 }
 
 /// So many messages say what going back to them would change; older ones are listed without.

@@ -42,6 +42,8 @@ pub(crate) enum Outcome {
     Front(Command, String),
     /// The permission mode was set to this.
     Mode(PermissionMode),
+    /// This model answers from the next call on.
+    Model(String),
     /// Files or the conversation went back to a message; true for the conversation.
     Rewound(String, bool),
     /// The title of the session.
@@ -164,8 +166,14 @@ pub(crate) async fn perform(command: Command, rest: &str, context: &CommandConte
         Command::Theme if rest.is_empty() => {
             Ok(Outcome::Panel(panels::theme_panel(&context.known.custom_themes)))
         }
-        Command::Editor => change_or_show("general.preferredEditor", rest, context).await,
-        Command::StatusLine => change_or_show("statusLine.command", rest, context).await,
+        Command::Editor => {
+            let otherwise = "$VISUAL, $EDITOR or vi is used";
+            change_or_show("general.preferredEditor", otherwise, rest, context).await
+        }
+        Command::StatusLine => {
+            let otherwise = "/statusline COMMAND sets it";
+            change_or_show("statusLine.command", otherwise, rest, context).await
+        }
         Command::Theme
         | Command::Vim
         | Command::Diff
@@ -206,7 +214,7 @@ async fn model(rest: &str, context: &CommandContext) -> Performed {
         return Ok(Outcome::Panel(panels::models_panel(&models, &one_line(&context.known.facts.model))));
     }
     context.client.request(HostRequest::SetModel { model: Some(rest.to_owned()) }).await?;
-    Ok(Outcome::Output(format!("{} answers from the next call on.", one_line(rest))))
+    Ok(Outcome::Model(rest.to_owned()))
 }
 
 async fn effort(rest: &str, context: &CommandContext) -> Performed {
@@ -340,11 +348,11 @@ async fn login(rest: &str, context: &CommandContext) -> Performed {
 }
 
 /// Shows a setting, or changes it.
-async fn change_or_show(key: &str, rest: &str, context: &CommandContext) -> Performed {
+async fn change_or_show(key: &str, otherwise: &str, rest: &str, context: &CommandContext) -> Performed {
     if rest.is_empty() {
-        let shown = context.machine.settings_text();
+        let shown = context.machine.settings_text().await;
         let line = shown.lines().find(|line| line.starts_with(key));
-        let text = line.map_or_else(|| format!("{key} is not set"), str::to_owned);
+        let text = line.map_or_else(|| format!("{key} is not set; {otherwise}"), str::to_owned);
         return Ok(Outcome::Output(text));
     }
     let file = context.machine.change_setting(key.to_owned(), Value::from(rest)).await?;

@@ -144,7 +144,7 @@ pub(crate) const COMMANDS: &[CommandRow] = &[
     row(
         Command::Mcp,
         &["mcp"],
-        "[reload|show|reconnect|enable|disable|auth|clear NAME]",
+        "[reload|show|approve|reconnect|enable|disable|auth|clear NAME]",
         "MCP servers and their tools",
     ),
     row(Command::Tools, &["tools"], "", "Tools that the model sees"),

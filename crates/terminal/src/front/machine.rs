@@ -160,7 +160,13 @@ pub trait Machine: Send + Sync {
     fn change_setting(&self, key: String, value: Value) -> BoxFuture<'_, Result<String, MachineError>>;
 
     /// Effective settings, one a line.
-    fn settings_text(&self) -> String;
+    fn settings_text(&self) -> BoxFuture<'_, String>;
+
+    /// What would run for a server of the folder, and the mark of just that.
+    fn waiting_server(&self, name: String) -> BoxFuture<'_, Result<(Vec<String>, String), MachineError>>;
+
+    /// Lets a server of the folder run, if it still is what has this mark.
+    fn approve_server(&self, name: String, mark: String) -> BoxFuture<'_, Result<(), MachineError>>;
 
     /// Writes a file that does not exist; answers with its full path.
     fn write_new(&self, path: String, text: String) -> BoxFuture<'_, Result<String, MachineError>>;

@@ -107,7 +107,7 @@ pub enum LineModeReason {
     Variable,
     /// `ui.accessibility.screenReader`.
     Setting,
-    /// The terminal cannot move its cursor.
+    /// The terminal cannot move its cursor, or does not say what it is.
     Dumb,
 }
 
@@ -115,7 +115,6 @@ impl LineModeReason {
     /// Why, if the front has to be one: flag, variable, setting, terminal.
     #[must_use]
     pub fn find(flag: bool, setting: bool, environment: &BTreeMap<String, String>) -> Option<Self> {
-        let is = |name: &str, value: &str| environment.get(name).is_some_and(|found| found == value);
         let asked = environment.get("QODER_SCREEN_READER");
         if flag {
             Some(Self::Flag)
@@ -124,7 +123,8 @@ impl LineModeReason {
         } else if setting {
             Some(Self::Setting)
         } else {
-            (is("TERM", "dumb") || is("TERM", "")).then_some(Self::Dumb)
+            let term = environment.get("TERM").map(String::as_str);
+            matches!(term, None | Some("" | "dumb")).then_some(Self::Dumb)
         }
     }
 
@@ -190,6 +190,7 @@ mod tests {
         assert_eq!(find(false, true, &[("QODER_SCREEN_READER", "1")]), Some(LineModeReason::Variable));
         assert_eq!(find(false, true, &[("QODER_SCREEN_READER", "0")]), Some(LineModeReason::Setting));
         assert_eq!(find(false, false, &[("TERM", "dumb")]), Some(LineModeReason::Dumb));
+        assert_eq!(find(false, false, &[]), Some(LineModeReason::Dumb));
         assert_eq!(find(false, false, &[("TERM", "xterm")]), None);
     }
 

@@ -62,6 +62,10 @@ impl LineMode {
                 self.conversation.facts.mode = mode;
                 self.print(&format!("mode: {}", mode.as_str()));
             }
+            Outcome::Model(model) => {
+                self.print(&format!("{} answers from the next call on.", one_line(&model)));
+                self.conversation.facts.choose_model(model);
+            }
             Outcome::Rewound(text, _) => self.print(&text),
             Outcome::Title(title) => self.print(&format!("title: {title}")),
             Outcome::Front(command, rest) => return self.front_command(command, &rest).await,
@@ -176,12 +180,12 @@ impl LineMode {
         self.printer.was_typed(&uuid);
         let prompt = Prompt { uuid: uuid.clone(), text: format!("!{command}"), images: 0 };
         self.conversation.submitted(prompt, Instant::now());
-        let request = HostRequest::RunCommand { command: command.to_owned(), uuid: Some(uuid) };
+        let request = HostRequest::RunCommand { command: command.to_owned(), uuid: Some(uuid.clone()) };
         let (client, updates) = (Arc::clone(&self.session.client), self.updates.clone());
         tokio::spawn(async move {
             if let Err(error) = client.request(request).await {
                 // The front may have ended meanwhile.
-                let _ = updates.send(Update::Problem(error.to_string()));
+                let _ = updates.send(Update::Undelivered(uuid, error.to_string()));
             }
         });
     }

@@ -7,7 +7,7 @@ use qoder_protocol::{ActionId, Answer, ElicitationAnswer};
 use qoder_types::Actor;
 
 use super::print::Printer;
-use crate::markdown::{Splitter, plain};
+use crate::markdown::plain;
 use crate::questions::{
     Asked, BodyLine, FieldKind, Form, OneChoice, Permission, PermissionChoice, PlanChoice, SettingsFiles,
 };
@@ -45,15 +45,17 @@ pub(super) enum Reply {
     Elicitation(String, ElicitationAnswer),
     /// More is needed.
     More,
+    /// It cannot be taken, for this reason; the question stays.
+    Refused(String),
     /// It is not an answer.
     NotAnAnswer,
 }
 
 impl Dialog {
     /// The oldest question that is open.
-    pub(super) fn next(conversation: &Conversation, files: &SettingsFiles) -> Option<Self> {
+    pub(super) fn next(conversation: &Conversation, files: &SettingsFiles, has_judge: bool) -> Option<Self> {
         let asked = match (conversation.questions.first(), conversation.elicitations.first()) {
-            (Some(question), _) => Asked::of_question(question, files),
+            (Some(question), _) => Asked::of_question(question, files, has_judge, &conversation.tasks),
             (None, Some(elicitation)) => Asked::of_elicitation(elicitation),
             (None, None) => return None,
         };
@@ -103,13 +105,10 @@ impl Dialog {
             Asked::Permission(permission) => print_permission(permission, printer),
             Asked::Plan(plan) => {
                 printer.line("approval required: the plan");
-                let mut splitter = Splitter::default();
-                splitter.push(plan.text());
-                splitter.finish();
                 for line in plain_lines(&plain_text(plan.text())) {
                     printer.line(&format!("  {line}"));
                 }
-                for (at, choice) in PlanChoice::ALL.iter().enumerate() {
+                for (at, choice) in plan.choices().iter().enumerate() {
                     printer.line(&format!("{}. {}", at + 1, choice.label()));
                 }
             }
@@ -150,6 +149,9 @@ impl Dialog {
             Asked::Permission(permission) => match step {
                 Step::Words(choice) => answered(permission, choice, Some(line), by),
                 Step::Choose(_) | Step::PlanWords | Step::Field(_) => {
+                    if let Some(text) = line.strip_prefix("edit ") {
+                        return edited(permission, text.trim(), by);
+                    }
                     match permission_choice(permission, line) {
                         Some(PermissionChoice::NoWithWords) => {
                             self.step = Step::Words(PermissionChoice::NoWithWords);
@@ -164,7 +166,7 @@ impl Dialog {
                 let choice = match step {
                     Step::PlanWords => Some(PlanChoice::KeepPlanning),
                     Step::Choose(_) | Step::Words(_) | Step::Field(_) => {
-                        number(line).and_then(|number| PlanChoice::ALL.get(number).copied())
+                        number(line).and_then(|number| plan.choices().get(number).copied())
                     }
                 };
                 match choice {
@@ -237,6 +239,14 @@ fn answered(permission: &Permission, choice: PermissionChoice, words: Option<&st
     Reply::Answer(permission.action(), Box::new(permission.answer(choice, words, by)))
 }
 
+/// The call runs with what the person made of its input, if the gate agrees.
+fn edited(permission: &Permission, text: &str, by: &Actor) -> Reply {
+    match permission.edited(text, by) {
+        Ok(answer) => Reply::Answer(permission.action(), Box::new(answer)),
+        Err(error) => Reply::Refused(error.to_string()),
+    }
+}
+
 /// A number from 1, as a place.
 fn number(line: &str) -> Option<usize> {
     line.parse::<usize>().ok()?.checked_sub(1)
@@ -287,6 +297,7 @@ fn print_permission(permission: &Permission, printer: &mut Printer) {
         };
         printer.line(&format!("{number}. {}{more}", permission.label(choice)));
     }
+    printer.line(&format!("To change it, type `edit` and {}.", permission.editable_words()));
 }
 
 fn print_choice(choice: &OneChoice, printer: &mut Printer) {

@@ -17,8 +17,8 @@ use tokio::sync::mpsc;
 
 use crate::commands;
 use crate::front::LineModeReason;
+use crate::front::{Driven, Open, OpenFailure, Opened};
 use crate::front::{Ended, Front, Outcome, farewell, opening_words};
-use crate::front::{Open, OpenFailure, Opened};
 use crate::state::{Conversation, Level, Prompt};
 use crate::text::one_line;
 use dialog::{Dialog, Reply};
@@ -32,6 +32,8 @@ const AGAIN: Duration = Duration::from_secs(1);
 enum Update {
     /// Something that was sent did not arrive.
     Problem(String),
+    /// The prompt with this id did not arrive, for this reason.
+    Undelivered(String, String),
 }
 
 struct LineMode {
@@ -81,7 +83,14 @@ pub(crate) async fn run(mut front: Front, reason: LineModeReason) -> Outcome {
                 Some((at, line)) => mode.take_line(&line, at).await,
                 None => Some(mode.leave(Ended::Quit).await),
             },
-            Some(Update::Problem(text)) = arrived.recv() => {
+            Some(update) = arrived.recv() => {
+                let text = match update {
+                    Update::Problem(text) => text,
+                    Update::Undelivered(uuid, text) => {
+                        mode.conversation.undelivered(&uuid);
+                        text
+                    }
+                };
                 mode.conversation.notice(Level::Error, text);
                 None
             }
@@ -114,7 +123,11 @@ impl LineMode {
             self.dialog = None;
         }
         if self.dialog.is_none()
-            && let Some(dialog) = Dialog::next(&self.conversation, &self.front.machine.settings_files())
+            && let Some(dialog) = Dialog::next(
+                &self.conversation,
+                &self.front.machine.settings_files(),
+                self.front.machine.has_judge(),
+            )
         {
             self.printer.bell();
             dialog.print(&mut self.printer);
@@ -142,6 +155,7 @@ impl LineMode {
         let by = self.front.machine.person();
         match self.dialog.as_mut().map(|dialog| dialog.take_line(line, at, &by)) {
             Some(Reply::Answer(action, answer)) => {
+                self.conversation.answered_here(action.clone(), answer.by.clone());
                 let (client, updates) = (self.session.client.clone(), self.updates.clone());
                 tokio::spawn(async move {
                     if let Err(error) = client.answer(action, *answer).await {
@@ -166,6 +180,10 @@ impl LineMode {
                 if let Some(dialog) = &self.dialog {
                     dialog.print_step(&mut self.printer);
                 }
+                return None;
+            }
+            Some(Reply::Refused(problem)) => {
+                self.printer.line(&format!("error: {}", one_line(&problem)));
                 return None;
             }
             Some(Reply::NotAnAnswer) => {
@@ -205,12 +223,13 @@ impl LineMode {
         self.printer.was_typed(&uuid);
         let prompt = Prompt { uuid: uuid.clone(), text: text.clone(), images: 0 };
         self.conversation.submitted(prompt, Instant::now());
-        let input = InputAdmitted::user(uuid, Message::user(text));
+        let input = InputAdmitted::user(uuid.clone(), Message::user(text));
         let (client, updates) = (self.session.client.clone(), self.updates.clone());
         tokio::spawn(async move {
             if let Err(error) = client.submit(input).await {
                 // The front may have ended meanwhile.
-                let _ = updates.send(Update::Problem(format!("the message was not delivered: {error}")));
+                let problem = format!("the message was not delivered: {error}");
+                let _ = updates.send(Update::Undelivered(uuid, problem));
             }
         });
     }
@@ -250,8 +269,10 @@ impl LineMode {
 
     fn farewell(&mut self, ended: Ended, is_over: bool, waits: bool) -> Outcome {
         let id = self.session.client.session_id().to_owned();
-        let words = farewell(&id, self.session.driven, is_over, waits);
-        words.lines().for_each(|line| self.printer.line(line));
+        if self.session.driven != Driven::Here || self.front.machine.transcript(&id).is_some() {
+            let words = farewell(&id, self.session.driven, is_over, waits);
+            words.lines().for_each(|line| self.printer.line(line));
+        }
         Outcome { session_id: Some(id), ended }
     }
 }

@@ -25,9 +25,11 @@ fn joined(value: &Value, field: &str) -> Option<String> {
     Some(words.join(", "))
 }
 
-/// Definitions of agents, those that are shadowed included.
-pub(crate) fn agents_panel(agents: &[Value]) -> Panel {
+/// Agents that run, and definitions of agents, those that are shadowed included.
+pub(crate) fn agents_panel(agents: &[Value], tasks: &[Task], now: Instant) -> Panel {
     let mut panel = Panel::new("Agents", "there are no agents");
+    let running = tasks.iter().filter(|task| task.is_agent && task.end.is_none());
+    panel.rows.extend(running.map(|task| task_row(task, now)));
     for agent in agents {
         let name = text(agent, "name");
         let mut facts = vec![text(agent, "source")];
@@ -58,31 +60,31 @@ pub(crate) fn agents_panel(agents: &[Value]) -> Panel {
 /// Background commands and agents.
 pub(crate) fn tasks_panel(tasks: &[Task], now: Instant) -> Panel {
     let mut panel = Panel::new("Tasks", "no background task was started");
-    for task in tasks.iter().rev() {
-        let mut facts = Vec::new();
-        facts.push(task.end.as_ref().map_or_else(|| "running".to_owned(), |end| one_line(&end.status)));
-        facts.push(duration(task.elapsed(now)));
-        if task.is_agent {
-            facts.push(format!("{} calls, {} tokens", task.usage.tool_uses, task.usage.total_tokens));
-        }
-        facts.extend(task.last_tool.as_deref().map(one_line));
-        facts.extend(task.last_line.as_deref().map(one_line));
-        let mut row = PanelRow::new(one_line(&task.description), facts.join(" · ")).offering(
-            if task.is_agent { "Show its transcript" } else { "Show its output" },
-            format!("/tasks show {}", task.id),
-        );
-        if let Some(end) = &task.end {
-            row = row.with_detail(one_line(&end.summary));
-        } else {
-            row = row.offering("Stop it", format!("/tasks stop {}", task.id));
-        }
-        panel.rows.push(row);
-    }
+    panel.rows.extend(tasks.iter().rev().map(|task| task_row(task, now)));
     panel
 }
 
+fn task_row(task: &Task, now: Instant) -> PanelRow {
+    let mut facts = Vec::new();
+    facts.push(task.end.as_ref().map_or_else(|| "running".to_owned(), |end| one_line(&end.status)));
+    facts.push(duration(task.elapsed(now)));
+    if task.is_agent {
+        facts.push(format!("{} calls, {} tokens", task.usage.tool_uses, task.usage.total_tokens));
+    }
+    facts.extend(task.last_tool.as_deref().map(one_line));
+    facts.extend(task.last_line.as_deref().map(one_line));
+    let row = PanelRow::new(one_line(&task.description), facts.join(" · ")).offering(
+        if task.is_agent { "Show its transcript" } else { "Show its output" },
+        format!("/tasks show {}", task.id),
+    );
+    match &task.end {
+        Some(end) => row.with_detail(one_line(&end.summary)),
+        None => row.offering("Stop it", format!("/tasks stop {}", task.id)),
+    }
+}
+
 /// Rules in force by what they say, and the last denials.
-pub(crate) fn rules_panel(answer: &Value, denials: &[Denial]) -> Panel {
+pub(crate) fn rules_panel(answer: &Value, denials: &[Denial], session_id: &str) -> Panel {
     let mode = text(answer, "mode");
     let trust =
         if answer["trusted"].as_bool() == Some(true) { "trusted folder" } else { "folder not trusted" };
@@ -109,9 +111,14 @@ pub(crate) fn rules_panel(answer: &Value, denials: &[Denial]) -> Panel {
         }
         panel.rows.push(row);
     }
+    let form = "SCOPE allow|ask|deny RULE, with the scope session, local, project or user";
+    panel.rows.push(PanelRow::new("add a rule", form).offering("", "/permissions add "));
     for denial in denials.iter().rev().take(10) {
         let row = PanelRow::new(format!("denied {}", one_line(&denial.tool)), one_line(&denial.reason))
-            .with_detail(format!("qodercli permissions explain SESSION {}", one_line(&denial.tool_use_id)));
+            .with_detail(format!(
+                "qodercli permissions explain {session_id} {}",
+                one_line(&denial.tool_use_id)
+            ));
         panel.rows.push(row);
     }
     panel
@@ -120,13 +127,15 @@ pub(crate) fn rules_panel(answer: &Value, denials: &[Denial]) -> Panel {
 /// Models that can be chosen.
 pub(crate) fn models_panel(models: &[Value], current: &str) -> Panel {
     let mut panel = Panel::new(format!("Model: {current}"), "no models are known");
+    let now = |value: &str| (value == current).then(|| "in use".to_owned());
     for tier in ["auto", "ultimate", "performance", "efficient", "lite"] {
-        panel.rows.push(PanelRow::new(tier, "tier").offering("Use it", format!("/model {tier}")));
+        let about = now(tier).unwrap_or_else(|| "tier".to_owned());
+        panel.rows.push(PanelRow::new(tier, about).offering("Use it", format!("/model {tier}")));
     }
     for model in models {
         let value = text(model, "value");
-        let name = text(model, "displayName");
-        let about = if name == value { String::new() } else { name };
+        let name = Some(text(model, "displayName")).filter(|name| *name != value && !name.is_empty());
+        let about = [name, now(&value)].into_iter().flatten().collect::<Vec<_>>().join(" · ");
         if !panel.rows.iter().any(|row| row.label == value) {
             panel
                 .rows
@@ -281,10 +290,11 @@ mod tests {
 
     #[test]
     fn shadowed_agents_say_by_what() {
-        let panel = agents_panel(&[
+        let agents = [
             json!({ "name": "reviewer", "source": "project", "description": "Reviews.", "tools": ["Read"], "path": "/p/a.md" }),
             json!({ "name": "reviewer", "source": "user", "description": "Old.", "shadowedBy": { "source": "project" } }),
-        ]);
+        ];
+        let panel = agents_panel(&agents, &[], Instant::now());
         assert_eq!(panel.rows[0].about, "project · Reviews.");
         assert_eq!(panel.rows[0].details, ["tools: Read", "/p/a.md"]);
         assert_eq!(panel.rows[1].about, "user · shadowed by project · Old.");
@@ -296,7 +306,7 @@ mod tests {
             { "behavior": "allow", "rule": "Bash(ls)", "origin": { "source": "userSettings", "file": "/u.json", "line": 3 } },
             { "behavior": "deny", "rule": "Read(.env)", "origin": { "source": "cliArg" } },
         ] });
-        let panel = rules_panel(&answer, &[]);
+        let panel = rules_panel(&answer, &[], "s");
         assert_eq!(panel.rows[0].about, "/u.json:3");
         assert_eq!(panel.rows[0].offers[0].1, "/permissions remove user allow Bash(ls)");
         assert!(panel.rows[1].offers.is_empty());

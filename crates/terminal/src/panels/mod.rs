@@ -11,7 +11,7 @@ pub(crate) use lists::{
     agents_panel, commands_panel, context_text, effort_panel, hooks_panel, memory_panel, models_panel,
     plugins_panel, rules_panel, skills_panel, tasks_panel, theme_panel, tools_panel,
 };
-pub(crate) use servers::{server_panel, servers_panel};
+pub(crate) use servers::{approve_panel, server_panel, servers_panel};
 pub(crate) use sessions::{rewind_panel, sessions_panel};
 
 /// Rows of a panel that are shown.
@@ -30,6 +30,8 @@ pub(crate) struct PanelRow {
     pub(crate) offers: Vec<(String, String)>,
     /// The session that it stands for, which can be looked at.
     pub(crate) session: Option<String>,
+    /// A letter that does what it offers at once, while nothing is filtered.
+    pub(crate) letter: Option<char>,
 }
 
 impl PanelRow {
@@ -42,6 +44,11 @@ impl PanelRow {
     pub(crate) fn offering(mut self, words: impl Into<String>, line: impl Into<String>) -> Self {
         self.offers.push((words.into(), line.into()));
         self
+    }
+
+    /// What it offers is done by this letter, too.
+    pub(crate) fn by_letter(self, letter: char) -> Self {
+        Self { letter: Some(letter), ..self }
     }
 
     /// More about it.
@@ -133,12 +140,20 @@ impl Panel {
                 }
             }
             (KeyCode::Char(sign), false) if !key.alt => {
+                if let Some(line) = self.line_by_letter(sign) {
+                    return PanelReply::Run(line);
+                }
                 self.filter.push(sign);
                 self.selected = 0;
             }
             _ => {}
         }
         PanelReply::Taken
+    }
+
+    fn line_by_letter(&self, letter: char) -> Option<String> {
+        let row = self.rows.iter().find(|row| self.filter.is_empty() && row.letter == Some(letter))?;
+        row.offers.first().map(|(_, line)| line.clone())
     }
 
     fn enter(&self) -> PanelReply {
@@ -203,6 +218,15 @@ mod tests {
         types(&mut panel, "fir");
         assert_eq!(panel.passing().len(), 1);
         assert_eq!(panel.key(Key::plain(KeyCode::Enter)), PanelReply::Run("/use one".to_owned()));
+    }
+
+    #[test]
+    fn a_letter_does_what_its_row_offers() {
+        let mut panel = Panel::new("Sign in", "");
+        panel.rows = vec![PanelRow::new("Open it", "o").offering("", "/open").by_letter('o')];
+        assert_eq!(panel.key(Key::char('o')), PanelReply::Run("/open".to_owned()));
+        panel.key(Key::char('i'));
+        assert_eq!(panel.key(Key::char('o')), PanelReply::Taken);
     }
 
     #[test]

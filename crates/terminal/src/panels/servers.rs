@@ -3,6 +3,7 @@
 use serde_json::Value;
 
 use super::{Panel, PanelRow};
+use crate::cells::plural;
 use crate::text::one_line;
 
 /// What a tool declares about itself, as it declared it; nothing that it did not say.
@@ -24,16 +25,33 @@ pub(crate) fn servers_panel(servers: &[Value]) -> Panel {
         let count = server["tools"].as_array().map_or(0, Vec::len);
         let mut about = text(server, "status");
         if count > 0 {
-            about = format!("{about} · {count} tools");
+            about = format!("{about} · {}", plural(count as u64, "tool"));
         }
         if let Some(error) = server["error"].as_str() {
             about = format!("{about} · {}", one_line(error));
         }
         let mut row = PanelRow::new(one_line(&name), about);
+        let status = text(server, "status");
+        if status == "needs-auth" {
+            row = row.offering("Sign in", format!("/mcp auth {name}"));
+        }
         row = row.offering("Show its tools", format!("/mcp show {name}"));
-        row.offers.extend(offers(&name, &text(server, "status")));
+        let waits = server["error"].as_str().is_some_and(|error| error.starts_with("needs approval"));
+        if waits {
+            row.offers.insert(0, ("Approve it".to_owned(), format!("/mcp approve {name}")));
+        }
+        row.offers.extend(offers(&name, &status));
         panel.rows.push(row);
     }
+    panel
+}
+
+/// What a server that waits for approval would run.
+pub(crate) fn approve_panel(name: &str, lines: &[String], mark: &str) -> Panel {
+    let mut panel = Panel::new(format!("Approve MCP server {}? It can run programs.", one_line(name)), "");
+    panel.rows = lines.iter().map(|line| PanelRow::new(one_line(line), "")).collect();
+    let words = "exactly as it is described; any change asks again";
+    panel.rows.push(PanelRow::new("approve it", words).offering("", format!("/mcp approve {name} {mark}")));
     panel
 }
 
@@ -47,7 +65,7 @@ fn offers(name: &str, status: &str) -> Vec<(String, String)> {
         offers.push(line("Reconnect it", "reconnect"));
         offers.push(line("Disable it", "disable"));
     }
-    if matches!(status, "needs-auth" | "failed") {
+    if status == "failed" {
         offers.push(line("Sign in", "auth"));
     }
     offers.push(line("Forget its sign-in", "clear"));
@@ -93,7 +111,8 @@ mod tests {
         ]);
         let words =
             |row: usize| panel.rows[row].offers.iter().map(|(words, _)| words.clone()).collect::<Vec<_>>();
-        assert_eq!(panel.rows[0].about, "connected · 1 tools");
+        assert_eq!(panel.rows[0].about, "connected · 1 tool");
+        assert_eq!(words(1)[0], "Sign in");
         assert!(!words(0).contains(&"Sign in".to_owned()) && words(1).contains(&"Sign in".to_owned()));
     }
 }

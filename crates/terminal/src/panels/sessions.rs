@@ -19,7 +19,11 @@ pub(crate) fn sessions_panel(sessions: &[SessionRow]) -> Panel {
         facts.extend(session.branch.clone());
         facts.extend(session.doing.clone());
         let mut row = PanelRow::new(one_line(title), one_line(&facts.join(" · ")))
-            .with_detail(one_line(&session.first_prompt))
+            .with_detail(if title == session.first_prompt {
+                String::new()
+            } else {
+                one_line(&session.first_prompt)
+            })
             .with_detail(one_line(&session.folder))
             .offering("Resume it", format!("/resume {}", session.id))
             .offering("Resume a copy of it", format!("/branch {}", session.id));

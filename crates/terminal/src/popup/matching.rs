@@ -33,7 +33,8 @@ pub(crate) fn best_paths(word: &str, paths: &[String], recent: &[String]) -> Vec
     let mut matcher = Matcher::new(Config::DEFAULT.match_paths());
     let mut buffer = Vec::new();
     let mut scored: Vec<(u32, usize, &String)> = Vec::new();
-    for path in paths {
+    // A folder that is written whole is followed by what is in it.
+    for path in paths.iter().filter(|path| !(path.ends_with('/') && *path == word)) {
         let Some(score) = pattern.score(Utf32Str::new(path, &mut buffer), &mut matcher) else { continue };
         let used = recent.iter().position(|recent| recent == path);
         let bonus = used.map_or(0, |place| 40_u32.saturating_sub(u32::try_from(place).unwrap_or(40)));
@@ -83,6 +84,8 @@ mod tests {
         assert_eq!(labels(&found)[0], "src/main.rs");
         let found = best_paths("", &paths, &["target/".to_owned()]);
         assert_eq!(labels(&found)[0], "target/");
+        let found = best_paths("target/", &["target/", "target/debug/"].map(str::to_owned), &[]);
+        assert_eq!(labels(&found), ["target/debug/"]);
     }
 
     #[test]

@@ -11,6 +11,8 @@ use std::sync::Arc;
 
 use qoder_protocol::{Elicitation, Question};
 
+use crate::state::Tasks;
+
 pub(crate) use choices::{Choices, OneChoice};
 pub(crate) use form::{FieldKind, Form};
 pub use permission::SettingsFiles;
@@ -34,15 +36,24 @@ pub(crate) enum Asked {
 }
 
 impl Asked {
-    /// The model of a question of the gate.
-    pub(crate) fn of_question(question: &Arc<Question>, files: &SettingsFiles) -> Self {
+    /// The model of a question of the gate. `has_judge` says that a model judges calls in auto mode; `tasks` are those of
+    /// the session.
+    pub(crate) fn of_question(
+        question: &Arc<Question>,
+        files: &SettingsFiles,
+        has_judge: bool,
+        tasks: &Tasks,
+    ) -> Self {
+        let permission = || {
+            let agent = question.agent_id.as_ref().and_then(|agent| tasks.get(agent));
+            Permission::new(question, files).asked_by(agent.map(|task| task.description.clone()))
+        };
         match question.tool_name.as_str() {
-            "ExitPlanMode" => Self::Plan(Plan::new(question)),
-            "AskUserQuestion" => match Choices::new(question) {
-                Some(choices) => Self::Choices(choices),
-                None => Self::Permission(Permission::new(question, files)),
-            },
-            _ => Self::Permission(Permission::new(question, files)),
+            "ExitPlanMode" => Self::Plan(Plan::new(question, has_judge)),
+            "AskUserQuestion" => {
+                Choices::new(question).map_or_else(|| Self::Permission(permission()), Self::Choices)
+            }
+            _ => Self::Permission(permission()),
         }
     }
 

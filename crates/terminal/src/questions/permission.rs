@@ -107,11 +107,18 @@ pub(crate) struct Permission {
     question: Arc<Question>,
     files: SettingsFiles,
     scope: usize,
+    /// What the agent that asks is to do, where that is known.
+    agent: Option<String>,
 }
 
 impl Permission {
     pub(super) fn new(question: &Arc<Question>, files: &SettingsFiles) -> Self {
-        Self { question: Arc::clone(question), files: files.clone(), scope: 0 }
+        Self { question: Arc::clone(question), files: files.clone(), scope: 0, agent: None }
+    }
+
+    /// The same, for a question of the agent that this describes.
+    pub(super) fn asked_by(self, agent: Option<String>) -> Self {
+        Self { agent, ..self }
     }
 
     /// What answers name.
@@ -130,6 +137,11 @@ impl Permission {
             ("Bash", Some(command)) => command.to_owned(),
             _ => serde_json::to_string_pretty(&self.question.input).unwrap_or_default(),
         }
+    }
+
+    /// What a person writes to change the call.
+    pub(crate) fn editable_words(&self) -> &'static str {
+        if self.question.tool_name == "Bash" { "the command" } else { "the input as JSON" }
     }
 
     /// The answer that lets the call run with what a person made of its input. It is judged again.
@@ -152,6 +164,8 @@ impl Permission {
     pub(crate) fn reasons(&self) -> Vec<String> {
         let decision = &self.question.decision;
         let mut reasons = vec![one_line(&decision.reason)];
+        // Some reasons say no more than the headline.
+        reasons.retain(|reason| *reason != self.headline());
         if let Some(rule) = &decision.rule {
             let place = decision.origin.as_ref().map(|origin| {
                 let file = origin.file.as_deref().unwrap_or_default();
@@ -163,8 +177,13 @@ impl Permission {
             });
             reasons.push(one_line(&format!("rule {rule}{}", place.unwrap_or_default())));
         }
+        if let Some(place) = &self.question.place {
+            let sandbox = if place.sandboxed { "in the sandbox" } else { "not sandboxed" };
+            reasons.push(one_line(&format!("in {}, {sandbox}", place.directory)));
+        }
         if let Some(agent) = &self.question.agent_id {
-            reasons.push(one_line(&format!("asked by agent {agent}")));
+            let name = self.agent.as_ref().unwrap_or(agent);
+            reasons.push(one_line(&format!("asked by agent {name}")));
         }
         if self.question.input["dangerouslyDisableSandbox"].as_bool() == Some(true) {
             reasons.push("it would run outside the sandbox".to_owned());
@@ -379,6 +398,7 @@ mod tests {
             },
             suggestions,
             agent_id: None,
+            place: None,
         })
     }
 

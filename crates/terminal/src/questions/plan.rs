@@ -20,15 +20,12 @@ pub(crate) enum PlanChoice {
 }
 
 impl PlanChoice {
-    /// All of them, in order.
-    pub(crate) const ALL: [Self; 4] = [Self::AcceptEdits, Self::AskForEdits, Self::Auto, Self::KeepPlanning];
-
     /// The words of it.
     pub(crate) fn label(self) -> &'static str {
         match self {
             Self::AcceptEdits => "Yes, and accept edits",
             Self::AskForEdits => "Yes, and ask for each edit",
-            Self::Auto => "Yes, in auto mode: what would ask is judged or denied",
+            Self::Auto => "Yes, in auto mode: a model judges what would ask",
             Self::KeepPlanning => "No, keep planning, and say what to change",
         }
     }
@@ -38,13 +35,25 @@ impl PlanChoice {
 #[derive(Debug, Clone)]
 pub(crate) struct Plan {
     question: Arc<Question>,
+    /// True when a model judges calls in auto mode.
+    has_judge: bool,
     /// The plan that the person edited.
     edited: Option<String>,
 }
 
 impl Plan {
-    pub(super) fn new(question: &Arc<Question>) -> Self {
-        Self { question: Arc::clone(question), edited: None }
+    pub(super) fn new(question: &Arc<Question>, has_judge: bool) -> Self {
+        Self { question: Arc::clone(question), has_judge, edited: None }
+    }
+
+    /// What a person can answer here, in order. Auto mode without a judge would deny whatever asks.
+    pub(crate) fn choices(&self) -> &'static [PlanChoice] {
+        use PlanChoice::{AcceptEdits, AskForEdits, Auto, KeepPlanning};
+        if self.has_judge {
+            &[AcceptEdits, AskForEdits, Auto, KeepPlanning]
+        } else {
+            &[AcceptEdits, AskForEdits, KeepPlanning]
+        }
     }
 
     /// What answers name.

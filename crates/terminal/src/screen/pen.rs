@@ -17,6 +17,9 @@ pub(crate) struct Pen {
     style: Style,
 }
 
+/// Clears a row at whose start the cursor is, and all below it.
+pub(crate) const CLEAR_BELOW: &str = "\u{1b}[K\u{1b}[2G\u{1b}[J\r";
+
 impl Pen {
     /// A pen at this place.
     pub(crate) fn at(row: usize, column: usize) -> Self {
@@ -61,16 +64,24 @@ impl Pen {
         self.column = Some(0);
     }
 
+    /// Begins this row of the alternate screen, whatever was written before.
+    pub(crate) fn begin_row(&mut self, row: usize) {
+        self.set_style(Style::default());
+        self.raw(&format!("\u{1b}[{};1H", row + 1));
+        (self.row, self.column) = (row, Some(0));
+    }
+
     /// Clears the rest of the row.
     pub(crate) fn clear_row(&mut self) {
         self.set_style(Style::default());
         self.raw("\u{1b}[K");
     }
 
-    /// Clears from the cursor to the end of the screen.
-    pub(crate) fn clear_below(&mut self) {
+    /// Clears from the start of this row to the end of the screen. Clearing begins in the second column: tmux would copy a
+    /// screen that is cleared from its first cell into the history.
+    pub(crate) fn clear_below(&mut self, room: usize) {
         self.set_style(Style::default());
-        self.raw("\u{1b}[J");
+        self.raw(if room > 1 { CLEAR_BELOW } else { "\u{1b}[J" });
     }
 
     /// Writes one grapheme in a style. `room` is where the row ends.

@@ -19,7 +19,7 @@ impl Sheet {
         let whole = self.rows.is_empty() || self.width != width || self.rows.len() != rows.len();
         for (at, row) in rows.iter().enumerate() {
             if whole || self.rows.get(at) != Some(row) {
-                pen.raw(&format!("\u{1b}[{};1H", at + 1));
+                pen.begin_row(at);
                 pen.line(row, width);
                 pen.clear_row();
             }
@@ -33,6 +33,17 @@ impl Sheet {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn columns_are_those_of_their_row() {
+        // A bullet is measured differently by terminals: the column is set behind it.
+        let rows = ["one", "• two", "  • three"].map(Line::from);
+        let drawn = Sheet::default().draw(&rows, 80);
+        let mut parser = vt100::Parser::new(5.try_into().unwrap(), 80.try_into().unwrap(), 0);
+        parser.process(&drawn);
+        let shown: Vec<String> = parser.screen().rows(0, 80).take(3).collect();
+        assert_eq!(shown, ["one", "• two", "  • three"]);
+    }
 
     #[test]
     fn only_rows_that_differ_are_drawn() {

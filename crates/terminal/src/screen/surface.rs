@@ -50,7 +50,7 @@ impl Surface {
         } else {
             pen.raw(BEGIN);
             pen.move_to(0, 0);
-            pen.clear_below();
+            pen.clear_below(self.width);
             for line in commits {
                 pen.line(line, self.width);
                 pen.next_row();
@@ -77,7 +77,7 @@ impl Surface {
         let mut pen = Pen::at(self.cursor.0, self.cursor.1);
         if !self.rows.is_empty() {
             pen.move_to(0, 0);
-            pen.clear_below();
+            pen.clear_below(self.width);
         }
         self.forget();
         pen.into_bytes()
@@ -100,7 +100,7 @@ impl Surface {
         if !self.rows.is_empty() {
             pen.raw(BEGIN);
             pen.move_to(0, 0);
-            pen.clear_below();
+            pen.clear_below(width);
             pen.raw(END);
         }
         (self.width, self.height) = (width, height.max(1));
@@ -154,7 +154,7 @@ impl Surface {
         }
         if rows.len() < self.rows.len() {
             pen.move_to(rows.len(), 0);
-            pen.clear_below();
+            pen.clear_below(self.width);
         }
         if whole {
             pen.raw(END);

@@ -7,6 +7,7 @@ use std::io::Write;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 
+use super::pen::CLEAR_BELOW;
 use rustix::termios::{Action, OptionalActions, Termios, tcflow, tcgetattr, tcsetattr};
 
 /// What is switched on: pastes in brackets and reports of focus.
@@ -65,7 +66,7 @@ pub(crate) fn closing(rich: bool, in_overlay: bool) -> String {
 
 /// The bytes with which others give the terminal back when this process is gone: what is left of the live area goes, too.
 pub(crate) fn closing_for_others(environment: &BTreeMap<String, String>) -> Vec<u8> {
-    format!("\r\u{1b}[J{}", closing(is_rich(environment), false)).into_bytes()
+    format!("\r{CLEAR_BELOW}{}", closing(is_rich(environment), false)).into_bytes()
 }
 
 /// Gives the terminal back, if it is taken.

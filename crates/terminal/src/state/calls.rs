@@ -122,7 +122,11 @@ impl Conversation {
         }
     }
 
-    pub(super) fn fold_resolved(&mut self, action: &ActionId, resolution: &Resolution) {
+    pub(super) fn fold_resolved(&mut self, action: &ActionId, resolution: &Resolution, now: Instant) {
+        // The time that a person took is not the call's.
+        if let Some(call) = self.call_mut(&action.tool_use_id).filter(|call| call.since.is_some()) {
+            call.since = Some(now);
+        }
         // A call is shown as it runs, not as it was asked for.
         if let Resolution::Answered(answer) = resolution
             && let Some(input) = answer.updated_input.as_ref().filter(|_| answer.allow)
@@ -135,8 +139,9 @@ impl Conversation {
         if before == self.questions.len() {
             return;
         }
+        let own = self.own_answers.remove(action);
         if let Resolution::Answered(answer) = resolution
-            && !is_here(&answer.by)
+            && !self.is_known(&answer.by, own.as_ref())
         {
             let by = answer.by.to_string();
             if let Some(call) = self.call_mut(&action.tool_use_id) {
@@ -144,6 +149,21 @@ impl Conversation {
             }
             let word = if answer.allow { "allowed" } else { "denied" };
             self.notice(Level::Info, format!("The question was answered by {by}: {word}."));
+        }
+    }
+
+    /// This front answers a question, as this person: it says so itself.
+    pub(crate) fn answered_here(&mut self, action: ActionId, by: Actor) {
+        self.own_answers.insert(action, by);
+    }
+
+    /// True when nothing needs to be said about who answered: this front did, no one did, or it is history.
+    fn is_known(&self, by: &Actor, own: Option<&Actor>) -> bool {
+        let is_history = !self.is_caught_up || self.holds_all;
+        match by {
+            Actor::Nobody | Actor::Interrupt => true,
+            Actor::Person { place: qoder_types::Place::Terminal, .. } if is_history => true,
+            by => own == Some(by),
         }
     }
 
@@ -189,12 +209,4 @@ impl Conversation {
             }
         }
     }
-}
-
-/// True for an answer that was given at this terminal; the front says so itself.
-fn is_here(actor: &Actor) -> bool {
-    matches!(
-        actor,
-        Actor::Person { place: qoder_types::Place::Terminal, .. } | Actor::Nobody | Actor::Interrupt
-    )
 }

@@ -40,6 +40,8 @@ pub(crate) struct Facts {
     pub(crate) commands: Vec<String>,
     /// The version of the program that drives the session.
     pub(crate) version: String,
+    /// The name of the output style.
+    pub(crate) output_style: String,
     /// The title.
     pub(crate) title: Option<String>,
 }
@@ -76,6 +78,7 @@ impl Facts {
             durations: (0, 0),
             commands: Vec::new(),
             version: String::new(),
+            output_style: "default".to_owned(),
             title: None,
         }
     }
@@ -89,6 +92,11 @@ impl Facts {
     pub(crate) fn context_percent(&self) -> Option<u64> {
         (self.context_window > 0 && self.context_tokens > 0)
             .then(|| (self.context_tokens * 100 / self.context_window).min(100))
+    }
+
+    /// The person chose another model; which one a tier comes to is known with the next turn.
+    pub(crate) fn choose_model(&mut self, model: String) {
+        (self.model, self.offline, self.context_window) = (model, false, 0);
     }
 
     pub(super) fn begin_turn(&mut self, now: Instant) {
@@ -116,6 +124,7 @@ impl Facts {
         self.cwd.clone_from(&init.cwd);
         self.version.clone_from(&init.qodercli_version);
         self.commands.clone_from(&init.slash_commands);
+        self.output_style.clone_from(&init.output_style);
         if let Some(mode) = PermissionMode::parse(&init.permission_mode) {
             self.mode = mode;
         }

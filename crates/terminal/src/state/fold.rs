@@ -203,7 +203,10 @@ impl Conversation {
 
     fn end_task(&mut self, task_id: &str, tool_use_id: &str, end: TaskEnd) {
         let level = if end.status == "completed" { Level::Info } else { Level::Warning };
-        let text = format!("Background task {}: {}", end.status, end.summary);
+        let text = match end.summary.as_str() {
+            "" => format!("Background task {}", end.status),
+            summary => summary.to_owned(),
+        };
         let is_news = self.tasks.ended(task_id, end);
         // A call that is still open says how its agent ended by its own result.
         if is_news && self.call(tool_use_id).is_none_or(super::Call::is_done) {
@@ -222,7 +225,11 @@ impl Conversation {
                     format!("MCP server `{name}` failed: {error}")
                 }
                 _ => {
+                    let before = self.reported_servers.len();
                     self.reported_servers.retain(|(known, _)| known != name);
+                    if status == "connected" && self.reported_servers.len() < before {
+                        self.notice(Level::Info, format!("MCP server `{name}` is connected"));
+                    }
                     continue;
                 }
             };

@@ -9,11 +9,12 @@ mod partial;
 mod results;
 mod tasks;
 
-use std::collections::{BTreeSet, HashSet, VecDeque};
+use std::collections::{BTreeSet, HashMap, HashSet, VecDeque};
 use std::sync::Arc;
 use std::time::Instant;
 
-use qoder_protocol::{Elicitation, Question, SessionEvent};
+use qoder_protocol::{ActionId, Elicitation, Question, SessionEvent, SessionState};
+use qoder_types::Actor;
 
 #[cfg(test)]
 pub(crate) use cell::CallResult;
@@ -100,6 +101,8 @@ pub(crate) struct Conversation {
     pub(crate) prompts: Vec<Prompt>,
     /// The last complete reply.
     pub(crate) last_reply: String,
+    /// Questions that this front answered, and as whom.
+    own_answers: HashMap<ActionId, Actor>,
     /// Changes of files, oldest first.
     pub(crate) changes: VecDeque<FileChange>,
     /// True once everything that was on record has been read.
@@ -108,6 +111,8 @@ pub(crate) struct Conversation {
     pub(crate) ended: Option<Option<String>>,
     /// Cells of a long session that are not held.
     pub(crate) dropped: usize,
+    /// The first cell that was not on record when the session was opened.
+    pub(crate) first_live: u64,
     cells: VecDeque<Cell>,
     next_id: u64,
     partial: partial::Partial,
@@ -134,10 +139,12 @@ impl Conversation {
             denials: VecDeque::new(),
             prompts: Vec::new(),
             last_reply: String::new(),
+            own_answers: HashMap::new(),
             changes: VecDeque::new(),
             is_caught_up: false,
             ended: None,
             dropped: 0,
+            first_live: 0,
             cells: VecDeque::new(),
             next_id: 0,
             partial: partial::Partial::default(),
@@ -165,7 +172,7 @@ impl Conversation {
             // A warning comes as a notice, too.
             SessionEvent::Warning(_) => {}
             SessionEvent::Asked(question) => self.fold_asked(question),
-            SessionEvent::Resolved { action, resolution } => self.fold_resolved(action, resolution),
+            SessionEvent::Resolved { action, resolution } => self.fold_resolved(action, resolution, now),
             SessionEvent::Elicited(elicitation) => {
                 let id = &elicitation.elicitation_id;
                 if !self.elicitations.iter().any(|open| open.elicitation_id == *id) {
@@ -175,7 +182,10 @@ impl Conversation {
             SessionEvent::ElicitationClosed { elicitation_id } => {
                 self.elicitations.retain(|open| open.elicitation_id != *elicitation_id);
             }
-            SessionEvent::CaughtUp => self.is_caught_up = true,
+            SessionEvent::CaughtUp => {
+                self.is_caught_up = true;
+                self.first_live = self.next_id;
+            }
             SessionEvent::Ended { problem } => {
                 self.close_open(now);
                 self.facts.turn = None;
@@ -195,6 +205,17 @@ impl Conversation {
         }
         self.show_prompt(prompt);
         self.facts.begin_turn(now);
+    }
+
+    /// A prompt that was shown did not reach the session: no turn runs for it.
+    pub(crate) fn undelivered(&mut self, id: &str) {
+        self.queued.retain(|queued| queued.id != id);
+        let is_last = self.prompts.last().is_some_and(|prompt| prompt.uuid == id);
+        if is_last && self.facts.turn.as_ref().is_some_and(|turn| !turn.has_answer) {
+            self.prompts.pop();
+            self.facts.turn = None;
+            self.facts.state = SessionState::Idle;
+        }
     }
 
     /// An input that waited was taken back.

@@ -45,10 +45,20 @@ impl App {
         sequences
     }
 
+    /// When a title can be written that had to wait for the one before.
+    pub(super) fn title_due(&self) -> Option<Instant> {
+        let last = self.announced.titled?;
+        let waits = !self.front.settings.hide_title && self.title() != self.announced.title;
+        waits.then(|| last + TITLE_PAUSE)
+    }
+
     /// Project and state, with a mark when a question waits.
     fn title(&self) -> String {
         let folder = self.conversation.facts.cwd.rsplit('/').next().unwrap_or_default();
         let name = self.conversation.facts.title.as_deref().unwrap_or(folder);
+        if name.is_empty() {
+            return "qodercli".to_owned();
+        }
         let state = if self.question.is_some() {
             "? "
         } else if self.conversation.facts.is_running() {

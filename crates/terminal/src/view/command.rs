@@ -25,6 +25,14 @@ impl App {
     pub(super) fn run_draft(&mut self, draft: Draft) {
         let text = draft.expanded();
         let line = text.trim();
+        if self.session.is_none() {
+            // Without a session there is nothing to leave; everything else waits for it.
+            match commands::parse(line) {
+                Some((row, _)) if row.command == Command::Quit => self.wants_to_leave = true,
+                Some(_) | None => self.waiting.push(draft),
+            }
+            return;
+        }
         if let Some(command) = line.strip_prefix('!').map(str::trim).filter(|command| !command.is_empty()) {
             self.run_shell(command);
         } else if !self.run_command(line) {
@@ -69,7 +77,15 @@ impl App {
         let uuid = uuid::Uuid::new_v4().to_string();
         let prompt = Prompt { uuid: uuid.clone(), text: format!("!{command}"), images: 0 };
         self.conversation.submitted(prompt, Instant::now());
-        self.request(HostRequest::RunCommand { command: command.to_owned(), uuid: Some(uuid) });
+        let Some(client) = self.session.as_ref().map(|session| Arc::clone(&session.client)) else { return };
+        let request = HostRequest::RunCommand { command: command.to_owned(), uuid: Some(uuid.clone()) };
+        let (updates, text) = (self.updates.clone(), format!("!{command}"));
+        tokio::spawn(async move {
+            if let Err(error) = client.request(request).await {
+                // The front may have ended meanwhile.
+                let _ = updates.send(Update::Undelivered { uuid, text, problem: error.to_string() });
+            }
+        });
     }
 
     /// Takes what a command came to.
@@ -98,6 +114,11 @@ impl App {
             Outcome::Mode(mode) => {
                 self.conversation.facts.mode = mode;
                 self.hint(format!("Mode: {}", mode.as_str()), Duration::from_secs(1));
+            }
+            Outcome::Model(model) => {
+                let text = format!("{} answers from the next call on.", one_line(&model));
+                self.conversation.command_output(text);
+                self.conversation.facts.choose_model(model);
             }
             Outcome::Rewound(text, conversation) => {
                 if conversation {
@@ -142,6 +163,12 @@ impl App {
             tokio::spawn(async move { client.close(qoder_protocol::Leave::EndTurn).await });
         }
         self.question = None;
+        self.opened_by = Some(match &what {
+            Open::New => "new session".to_owned(),
+            Open::Fork(id) => format!("copy of session {}", one_line(id)),
+            Open::Resume(id) | Open::Attach(id) => format!("session {}", one_line(id)),
+            Open::Given | Open::Choose => "session".to_owned(),
+        });
         self.open(what);
     }
 
@@ -161,9 +188,10 @@ impl App {
     fn keep_setting(&mut self, key: &str, value: serde_json::Value) {
         let (machine, updates, key) = (Arc::clone(&self.front.machine), self.updates.clone(), key.to_owned());
         tokio::spawn(async move {
+            let shown = format!("{key} = {value}");
             let kept = machine.change_setting(key.clone(), value).await;
             let update = match kept {
-                Ok(file) => Update::Command(Box::new(Outcome::Output(format!("{key} is set in {file}.")))),
+                Ok(file) => Update::Command(Box::new(Outcome::Output(format!("{shown} is set in {file}.")))),
                 Err(error) => Update::Problem(format!("{key} could not be kept: {error}")),
             };
             let _ = updates.send(update);
@@ -260,9 +288,7 @@ impl App {
     /// Puts text into the clipboard: over a network the terminal does it, else a program.
     pub(super) fn copy(&mut self, text: String) {
         if self.over_network {
-            self.write_raw(&clipboard_sequence(&text));
-            self.hint("Copied, if the terminal allows it (OSC 52).", Duration::from_secs(2));
-            return;
+            return self.copy_by_terminal(&text);
         }
         let (machine, updates) = (Arc::clone(&self.front.machine), self.updates.clone());
         tokio::spawn(async move {
@@ -273,6 +299,14 @@ impl App {
             };
             let _ = updates.send(update);
         });
+    }
+
+    /// Asks the terminal to put text into its clipboard. It does not say whether it did.
+    pub(super) fn copy_by_terminal(&mut self, text: &str) {
+        let (sequence, is_cut) = clipboard_sequence(text);
+        self.write_raw(&sequence);
+        let what = if is_cut { "Copied the first 74 kB" } else { "Copied" };
+        self.hint(format!("{what}, if the terminal allows it (OSC 52)."), Duration::from_secs(3));
     }
 
     /// A sign-in is never opened by itself: the address is shown, and what can be done with it.
@@ -289,8 +323,8 @@ impl App {
         self.sign_in = Some(address.to_owned());
         let mut panel = Panel::new(format!("Sign in to {}: {}", one_line(server), one_line(host)), "");
         panel.rows = vec![
-            PanelRow::new("Open it in a browser", "o").offering("", "/sign-in open"),
-            PanelRow::new("Copy the address", "c").offering("", "/sign-in copy"),
+            PanelRow::new("Open it in a browser", "o").offering("", "/sign-in open").by_letter('o'),
+            PanelRow::new("Copy the address", "c").offering("", "/sign-in copy").by_letter('c'),
             PanelRow::new("The browser is elsewhere", "paste the address that it came back to")
                 .offering("", format!("/mcp auth {server} ")),
         ];

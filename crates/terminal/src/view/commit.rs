@@ -51,7 +51,11 @@ impl Printed {
             return Vec::new();
         }
         let mut lines = Vec::new();
+        let mut first_live = None;
         while let Some(cell) = conversation.front() {
+            if cell.id >= conversation.first_live {
+                first_live.get_or_insert(lines.len());
+            }
             if let CellBody::Reply { text } = &cell.body {
                 let (id, is_finished, text) = (cell.id, cell.is_finished, text.as_str());
                 self.print_reply(id, text, is_finished, look, &mut lines);
@@ -66,7 +70,10 @@ impl Printed {
             self.recent.push_back(cell);
         }
         if !std::mem::replace(&mut self.has_begun, true) {
+            // Only what was on record is shortened, not what has come since.
+            let live = lines.split_off(first_live.unwrap_or(lines.len()));
             lines = last_rows(lines, conversation.dropped, look);
+            lines.extend(live);
         }
         lines
     }
@@ -159,4 +166,44 @@ fn last_rows(mut lines: Vec<Line<'static>>, dropped: usize, look: &Look<'_>) -> 
     let rest = lines.split_off(from);
     let words = format!("{} earlier entries are in the transcript (Ctrl+O)", look.signs.more);
     std::iter::once(Line::from(look.span(Ink::Dim, words))).chain(rest).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::state::Prompt;
+    use crate::theme::{ColorSupport, Extent, Signs, Theme};
+    use qoder_protocol::SessionEvent;
+    use std::time::Instant;
+
+    #[test]
+    fn only_what_was_on_record_is_shortened() {
+        let theme = Theme::new(None, &serde_json::Map::new(), ColorSupport::None);
+        let now = Instant::now();
+        let look = Look {
+            width: 80,
+            theme: &theme,
+            signs: Signs::of(true),
+            still: true,
+            full_thinking: false,
+            output_lines: 5,
+            cwd: "/",
+            extent: Extent::Short,
+            now,
+        };
+        let long = |word: &str| (0..300).map(|number| format!("{word} {number}\n")).collect::<String>();
+        let mut conversation = Conversation::new("s");
+        conversation.command_output(long("old"));
+        conversation.fold(&SessionEvent::CaughtUp, now);
+        // A reply may be there before anything was drawn.
+        conversation.submitted(Prompt { uuid: "u".to_owned(), text: "go".to_owned(), images: 0 }, now);
+        conversation.command_output(long("new"));
+        let lines: Vec<String> = Printed::default()
+            .take(&mut conversation, &look)
+            .iter()
+            .map(|line| line.spans.iter().map(|span| &*span.content).collect())
+            .collect();
+        let count = |word: &str| lines.iter().filter(|line| line.starts_with(word)).count();
+        assert_eq!((count("old"), count("new")), (200, 300));
+    }
 }

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use qoder_protocol::{Leave, SessionEvent, SessionState};
 
 use super::{App, Dirty, QuestionView, Update};
-use crate::front::{Ended, Front, Outcome, farewell};
+use crate::front::{Driven, Ended, Front, Outcome, farewell};
 use crate::input::{Sign, Typed};
 use crate::questions::Asked;
 use crate::screen::{closing_for_others, give_back, give_back_on_panic, leave_overlay, take, terminal_size};
@@ -150,7 +150,9 @@ impl App {
         let hint = self.hint.as_ref().map(|hint| hint.until);
         let focus = self.question.as_ref().and_then(|question| question.focus_due(self.last_key));
         let settle = self.resized.filter(|_| !is_writing).map(|since| since + SETTLE);
-        [frame, spinner, hint, focus, settle].into_iter().flatten().min()
+        let title = self.title_due().filter(|_| !is_writing);
+        let status = self.status_due();
+        [frame, spinner, hint, focus, settle, title, status].into_iter().flatten().min()
     }
 
     /// True while something on the screen moves by itself.
@@ -170,6 +172,7 @@ impl App {
             Wake::Sign(Sign::Interrupt) if self.conversation.facts.is_running() => self.interrupt(),
             Wake::Sign(Sign::Interrupt) => self.leave(Ended::Signal("SIGINT")).await,
             Wake::Sign(Sign::End(name)) => self.leave(Ended::Signal(name)).await,
+            Wake::Sign(Sign::Suspend) if self.ignored_suspends > 0 => self.ignored_suspends -= 1,
             Wake::Sign(Sign::Suspend) => self.stop_until_continued().await,
             Wake::Overlay(event) => {
                 if let Some((overlay, _)) = &mut self.overlay {
@@ -197,6 +200,9 @@ impl App {
         if self.hint.as_ref().is_some_and(|hint| now >= hint.until) {
             self.hint = None;
             self.touch(Dirty::Now);
+        }
+        if self.title_due().is_some_and(|due| now >= due) {
+            self.touch(Dirty::Soon);
         }
         let last_key = self.last_key;
         if let Some(question) = &mut self.question
@@ -258,7 +264,8 @@ impl App {
         }
         if self.question.is_none() && self.session.is_some() {
             let files = self.front.machine.settings_files();
-            self.question = QuestionView::next(&self.conversation, &files, &self.answered);
+            let has_judge = self.front.machine.has_judge();
+            self.question = QuestionView::next(&self.conversation, &files, has_judge, &self.answered);
             if self.question.is_some() {
                 self.touch(Dirty::Now);
             }
@@ -303,11 +310,18 @@ impl App {
         let look = Look { cwd: &cwd, ..self.look(Extent::Short, now) };
         let commits = printed.take(&mut conversation, &look);
         (self.printed, self.conversation) = (printed, conversation);
+        self.unprinted.extend(commits);
+        let count = self.pace.lines.min(self.unprinted.len());
+        let commits: Vec<_> = self.unprinted.drain(..count).collect();
         let frame = self.frame(now);
         bytes.extend(self.surface.draw(&commits, &frame));
         self.writer.write(bytes);
-        self.dirty = Dirty::No;
-        self.frame_due = now + self.pace.frame;
+        if self.unprinted.is_empty() {
+            (self.dirty, self.frame_due) = (Dirty::No, now + self.pace.frame);
+        } else {
+            // The rest follows as soon as the terminal has taken this; keys are shown in between.
+            (self.dirty, self.frame_due) = (Dirty::Soon, now);
+        }
         if let Some(question) = &mut self.question {
             question.painted.get_or_insert(now);
         }
@@ -350,14 +364,20 @@ impl App {
             if let Ended::Failed(problem) = &outcome.ended {
                 self.conversation.notice(Level::Error, problem.clone());
             }
+            // Whatever is left is printed now.
+            self.pace.lines = usize::MAX;
             self.draw(Instant::now());
             let _ = tokio::time::timeout(FAREWELL, self.writer.idle()).await;
             let mut bytes = self.surface.erase();
             if let Some(session) = &self.session {
                 let id = session.client.session_id();
-                let words = farewell(id, session.driven, self.is_over, self.leaves_question);
-                bytes.extend(words.replace('\n', "\r\n").into_bytes());
-                bytes.extend(b"\r\n");
+                // One that was deleted, or never kept, cannot be resumed.
+                let is_kept = session.driven != Driven::Here || self.front.machine.transcript(id).is_some();
+                if is_kept {
+                    let words = farewell(id, session.driven, self.is_over, self.leaves_question);
+                    bytes.extend(words.replace('\n', "\r\n").into_bytes());
+                    bytes.extend(b"\r\n");
+                }
             }
             self.writer.write(bytes);
             let _ = tokio::time::timeout(FAREWELL, self.writer.idle()).await;
@@ -368,10 +388,17 @@ impl App {
 
     /// Gives the terminal back, stops, and takes it again when the program is continued.
     pub(super) async fn stop_until_continued(&mut self) {
+        if !is_below_a_shell() {
+            self.hint("No shell waits behind this program: it cannot be suspended.", Duration::from_secs(3));
+            return;
+        }
         self.writer.idle().await;
         self.writer.write(self.surface.erase());
         self.writer.idle().await;
         self.hand_over();
+        // A script around this program stops too, or the shell would wait for it. Here the signal is handled, not obeyed.
+        self.ignored_suspends += 1;
+        let _ = rustix::process::kill_current_process_group(rustix::process::Signal::TSTP);
         // Stops the whole program here; it continues behind this line.
         let _ = rustix::process::kill_process(rustix::process::getpid(), rustix::process::Signal::STOP);
         self.take_again();
@@ -394,4 +421,11 @@ impl App {
         (self.resized, self.last_key) = (Some(now), now);
         self.touch(Dirty::Now);
     }
+}
+
+/// True when a shell with jobs started this program: its jobs are not in the shell's own process group.
+fn is_below_a_shell() -> bool {
+    let group = rustix::process::getpgid(None);
+    let session = rustix::process::getsid(None);
+    !matches!((group, session), (Ok(group), Ok(session)) if group == session)
 }

@@ -9,8 +9,8 @@ use super::App;
 use super::list_rows::{panel_rows, popup_rows, search_rows};
 use super::question_rows::question_rows;
 use super::status;
-use crate::cells::duration;
-use crate::composer::{Composer, Layout};
+use crate::cells::elapsed_seconds;
+use crate::composer::{Composer, Draft, Layout};
 use crate::screen::Frame;
 use crate::state::TodoProgress;
 use crate::text::{LongWords, clipped, expand_tabs, one_line, wrap};
@@ -61,7 +61,9 @@ impl App {
         let limit = (height / 2).max(8).min(height);
         let mut printed = std::mem::take(&mut self.printed);
         let look = self.look(Extent::Short, now);
-        let tail = printed.live(&self.conversation, &look);
+        // While a question waits nothing counts.
+        let still = look.still || self.question.is_some();
+        let tail = printed.live(&self.conversation, &Look { still, ..look });
         let mut below = self.rows_below(&look, limit, printed.has_lines() || !tail.is_empty());
         let above = self.rows_above(&look, now);
         let room = limit.saturating_sub(below.lines.len() + above.len());
@@ -79,9 +81,12 @@ impl App {
         let mut rows = Vec::new();
         rows.extend(self.activity_row(look, now));
         rows.extend(self.todo_row(look));
-        let queued = &self.conversation.queued;
-        for message in queued.iter().take(QUEUED_ROWS) {
-            let text = clipped(&format!("queued: {}", one_line(&message.text)), look.width);
+        // Before the session is open everything waits.
+        let waiting = self.waiting.iter().map(Draft::text);
+        let queued: Vec<&str> =
+            waiting.chain(self.conversation.queued.iter().map(|message| message.text.as_str())).collect();
+        for text in queued.iter().take(QUEUED_ROWS) {
+            let text = clipped(&format!("queued: {}", one_line(text)), look.width);
             rows.push(Line::from(look.span(Ink::Dim, text)));
         }
         if queued.len() > QUEUED_ROWS {
@@ -102,11 +107,7 @@ impl App {
         let elapsed = now.saturating_duration_since(turn.since);
         let mut words = turn.activity.clone().unwrap_or_else(|| "working".to_owned());
         if !look.still && elapsed.as_secs() >= 1 {
-            words = format!(
-                "{words} {} {}",
-                look.signs.dot,
-                duration(std::time::Duration::from_secs(elapsed.as_secs()))
-            );
+            words = format!("{words} {} {}", look.signs.dot, elapsed_seconds(elapsed));
         }
         let stop = self.bindings.keys(super::bindings::KeyAction::Escape);
         let text = format!("{words} {} {stop} stops", look.signs.dot);
@@ -218,11 +219,7 @@ pub(super) fn composer_rows(composer: &Composer, look: &Look<'_>, most: usize) -
 }
 
 /// A row of a draft: tokens stand out, and control characters are shown as signs.
-fn draft_spans(
-    draft: &crate::composer::Draft,
-    range: &std::ops::Range<usize>,
-    look: &Look<'_>,
-) -> Vec<Span<'static>> {
+fn draft_spans(draft: &Draft, range: &std::ops::Range<usize>, look: &Look<'_>) -> Vec<Span<'static>> {
     let shown = |text: &str| {
         let visible: String = text
             .chars()

@@ -325,7 +325,8 @@ impl App {
         let look = self.look(Extent::Short, Instant::now());
         let lines = self.printed.again(self.surface.height(), &look);
         let frame = self.frame(Instant::now());
-        if !self.writer.is_busy() {
+        // What is finished comes before it is printed again.
+        if !self.writer.is_busy() && self.unprinted.is_empty() {
             let bytes = self.surface.draw(&lines, &frame);
             self.writer.write(bytes);
         }

@@ -17,7 +17,9 @@ fn window(selected: usize, count: usize, shown: usize) -> usize {
 /// One row of a list: a label, and words that fit behind it.
 fn list_row(label: &str, about: &str, is_chosen: bool, wide: usize, look: &Look<'_>) -> Line<'static> {
     let (sign, ink) = if is_chosen { (look.signs.chosen, Ink::Selected) } else { (" ", Ink::Text) };
-    let label = clipped(label, look.width.saturating_sub(2).max(1));
+    // A long label leaves room for what is said about it.
+    let kept = if about.is_empty() { 0 } else { columns(about).min(look.width / 3) + 2 };
+    let label = clipped(label, look.width.saturating_sub(2 + kept).max(1));
     let gap = wide.saturating_sub(columns(&label));
     let mut spans = vec![look.span(ink, format!("{sign} {label}"))];
     let room = look.width.saturating_sub(2 + columns(&label) + gap + 2);
@@ -69,7 +71,14 @@ pub(super) fn panel_rows(panel: &Panel, room: usize, look: &Look<'_>) -> Rows {
     } else {
         String::new()
     };
-    let hint = format!("{count}type to filter {0} Enter{more} {0} Esc", look.signs.dot);
+    let dot = look.signs.dot;
+    let hint = if panel.rows.is_empty() {
+        "Esc closes".to_owned()
+    } else if panel.rows.iter().all(|row| row.offers.is_empty()) {
+        format!("{count}type to filter {dot} Esc closes")
+    } else {
+        format!("{count}type to filter {dot} Enter chooses{more} {dot} Esc closes")
+    };
     rows.lines.push(Line::from(look.span(Ink::Dim, clipped(&hint, look.width))));
     rows
 }

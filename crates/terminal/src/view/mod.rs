@@ -18,9 +18,11 @@ mod question_rows;
 mod session;
 mod status;
 
+use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
 use qoder_protocol::{ActionId, InterruptReceipt, RequestError};
+use ratatui_core::text::Line;
 use tokio::sync::mpsc;
 
 use crate::commands::Outcome;
@@ -50,6 +52,15 @@ enum Update {
     Sessions(Vec<SessionRow>),
     /// Something that was sent did not arrive.
     Problem(String),
+    /// The prompt with this id did not arrive: its text returns to the composer.
+    Undelivered {
+        /// Its id.
+        uuid: String,
+        /// What the person wrote.
+        text: String,
+        /// Why.
+        problem: String,
+    },
     /// An answer was not the first, or did not arrive.
     NotAnswered(ActionId, String),
     /// An interrupt was taken.
@@ -100,15 +111,17 @@ impl Hint {
 struct Pace {
     frame: Duration,
     spinner: Duration,
+    /// Finished lines that one frame may print: a key waits for no more than these.
+    lines: usize,
 }
 
 impl Pace {
     /// Over a network everything is slower.
     fn of(over_network: bool) -> Self {
         if over_network {
-            Self { frame: Duration::from_millis(100), spinner: Duration::from_millis(500) }
+            Self { frame: Duration::from_millis(100), spinner: Duration::from_millis(500), lines: 20 }
         } else {
-            Self { frame: Duration::from_millis(33), spinner: Duration::from_millis(125) }
+            Self { frame: Duration::from_millis(33), spinner: Duration::from_millis(125), lines: 200 }
         }
     }
 }
@@ -144,6 +157,8 @@ struct App {
     leaves_question: bool,
     conversation: Conversation,
     printed: Printed,
+    /// Finished lines that the terminal has not got yet.
+    unprinted: VecDeque<Line<'static>>,
     composer: Composer,
     bindings: Bindings,
     question: Option<QuestionView>,
@@ -175,6 +190,8 @@ struct App {
     over_network: bool,
     /// The session that was left for another, until that is open.
     leaving: Option<Opened>,
+    /// What is said about the session that is being opened in place of another.
+    opened_by: Option<String>,
     /// Panels, the one that is shown last.
     panels: Vec<Panel>,
     popup: Option<Popup>,
@@ -189,6 +206,8 @@ struct App {
     /// The address of a sign-in that is offered.
     sign_in: Option<String>,
     wants_to_leave: bool,
+    /// Stops that this program sent to its own process group.
+    ignored_suspends: usize,
     last_bypass: Option<Instant>,
     announced: Announced,
     /// Bytes that are written before the next frame.
@@ -234,6 +253,7 @@ impl App {
             leaves_question: false,
             conversation: Conversation::new(""),
             printed: Printed::default(),
+            unprinted: VecDeque::new(),
             composer: Composer::default(),
             bindings: Bindings::default(),
             question: None,
@@ -258,6 +278,7 @@ impl App {
             colors: traits.colors,
             over_network: traits.over_network,
             leaving: None,
+            opened_by: None,
             panels: Vec::new(),
             popup: None,
             dismissed: None,
@@ -268,6 +289,7 @@ impl App {
             secret: None,
             sign_in: None,
             wants_to_leave: false,
+            ignored_suspends: 0,
             last_bypass: None,
             announced: Announced::default(),
             raw: Vec::new(),

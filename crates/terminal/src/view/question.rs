@@ -59,11 +59,12 @@ impl QuestionView {
     pub(crate) fn next(
         conversation: &Conversation,
         files: &crate::questions::SettingsFiles,
+        has_judge: bool,
         answered: &[ActionId],
     ) -> Option<Self> {
         let open = conversation.questions.iter().find(|open| !answered.contains(&open.action()));
         let asked = match (open, conversation.elicitations.first()) {
-            (Some(question), _) => Asked::of_question(question, files),
+            (Some(question), _) => Asked::of_question(question, files, has_judge, &conversation.tasks),
             (None, Some(elicitation)) => Asked::of_elicitation(elicitation),
             (None, None) => return None,
         };
@@ -229,17 +230,16 @@ impl QuestionView {
         if self.words.is_some() {
             return self.words_key(key, |this, words| answer(this, PlanChoice::KeepPlanning, Some(words)));
         }
+        let Asked::Plan(plan) = &self.asked else { return Reply::Taken };
+        let choices = plan.choices();
         let choice = match (key.code, key.ctrl) {
-            (KeyCode::Up, _) => return self.select(false, PlanChoice::ALL.len()),
-            (KeyCode::Down, _) => return self.select(true, PlanChoice::ALL.len()),
-            (KeyCode::Char('g'), true) => {
-                let Asked::Plan(plan) = &self.asked else { return Reply::Taken };
-                return Reply::Edit(plan.text().to_owned());
-            }
+            (KeyCode::Up, _) => return self.select(false, choices.len()),
+            (KeyCode::Down, _) => return self.select(true, choices.len()),
+            (KeyCode::Char('g'), true) => return Reply::Edit(plan.text().to_owned()),
             (KeyCode::Esc, _) => Some(PlanChoice::KeepPlanning),
-            (KeyCode::Enter, _) => PlanChoice::ALL.get(self.selected).copied(),
+            (KeyCode::Enter, _) => choices.get(self.selected).copied(),
             (KeyCode::Char(digit @ '1'..='4'), false) => {
-                digit.to_digit(10).and_then(|digit| PlanChoice::ALL.get(digit as usize - 1)).copied()
+                digit.to_digit(10).and_then(|digit| choices.get(digit as usize - 1)).copied()
             }
             _ => return Reply::NotMine,
         };

@@ -6,7 +6,7 @@ use super::bindings::{Bindings, KeyAction};
 use super::frame::{Rows, composer_rows, wrapped};
 use super::question::QuestionView;
 use crate::markdown::Renderer;
-use crate::questions::{Asked, BodyLine, Choices, FieldKind, Form, Permission, Plan, PlanChoice, TrustFacts};
+use crate::questions::{Asked, BodyLine, Choices, FieldKind, Form, Permission, Plan, TrustFacts};
 use crate::text::{clipped, one_line, plain_lines};
 use crate::theme::{Ink, Look};
 
@@ -27,7 +27,7 @@ pub(super) fn question_rows(
             permission_body(permission, look),
             permission_foot(permission, view, look),
         ),
-        Asked::Plan(plan) => (plan_head(look), plan_body(plan, look), plan_foot(view, look)),
+        Asked::Plan(plan) => (plan_head(look), plan_body(plan, look), plan_foot(plan, view, look)),
         Asked::Choices(choices) => {
             (choices_head(choices, view, look), Vec::new(), choices_foot(choices, view, look))
         }
@@ -97,7 +97,10 @@ fn body_window(body: &[Line<'static>], scroll: usize, room: usize, look: &Look<'
 }
 
 fn focus_hint(view: &QuestionView, look: &Look<'_>, bindings: &Bindings) -> Vec<Line<'static>> {
-    let text = if view.has_focus() {
+    let writes_words = view.words.is_some() && matches!(view.asked, Asked::Permission(_) | Asked::Plan(_));
+    let text = if view.has_focus() && writes_words {
+        "Enter sends · Esc goes back to the choices".to_owned()
+    } else if view.has_focus() {
         match &view.asked {
             Asked::Permission(_) => "Enter chooses · Tab says why · Ctrl+G edits · Esc stops the turn",
             Asked::Plan(_) => "Enter chooses · Ctrl+G edits the plan",
@@ -173,12 +176,12 @@ fn plan_body(plan: &Plan, look: &Look<'_>) -> Vec<Line<'static>> {
     lines.iter().flat_map(|line| wrapped(line, look)).collect()
 }
 
-fn plan_foot(view: &QuestionView, look: &Look<'_>) -> Rows {
+fn plan_foot(plan: &Plan, view: &QuestionView, look: &Look<'_>) -> Rows {
     if let Some(rows) = words_rows(view, "Say what to change:", look) {
         return rows;
     }
     let mut rows = Rows::default();
-    for (at, choice) in PlanChoice::ALL.iter().enumerate() {
+    for (at, choice) in plan.choices().iter().enumerate() {
         let is_chosen = view.has_focus() && view.selected == at;
         if is_chosen {
             rows.caret = Some((rows.lines.len(), 0));

@@ -11,9 +11,8 @@ use qoder_types::{ContentBlock, ImageSource, Message, MessageContent, Role};
 
 use super::{App, Dirty, Update};
 use crate::composer::Draft;
-use crate::front::{Ended, Open, OpenFailure, Opened, SessionRow, opening_words};
+use crate::front::{Driven, Ended, Open, OpenFailure, Opened, SessionRow, opening_words};
 use crate::panels::{Panel, PanelRow, sessions_panel};
-use crate::screen::clipboard_sequence;
 use crate::state::{Conversation, Level, Prompt};
 use crate::text::one_line;
 
@@ -117,6 +116,11 @@ impl App {
             Update::Opened(Err(failure)) => self.take_failure(&failure),
             Update::Sessions(sessions) => self.choose_session(&sessions),
             Update::Problem(text) => self.conversation.notice(Level::Error, text),
+            Update::Undelivered { uuid, text, problem } => {
+                self.conversation.undelivered(&uuid);
+                self.conversation.notice(Level::Error, problem);
+                self.composer.put_before(&text);
+            }
             Update::NotAnswered(action, problem) => {
                 self.answered.retain(|answered| *answered != action);
                 self.conversation.notice(Level::Warning, problem);
@@ -133,7 +137,7 @@ impl App {
             }
             Update::Command(outcome) => self.take_outcome(*outcome),
             Update::Hint(text) => self.hint(text, Duration::from_secs(3)),
-            Update::CopyByTerminal(text) => self.write_raw(&clipboard_sequence(&text)),
+            Update::CopyByTerminal(text) => self.copy_by_terminal(&text),
             Update::Paths(paths) => self.take_paths(paths),
             Update::Candidates(trigger, found) => self.take_candidates(&trigger, found),
             Update::Commands(commands) => self.take_commands(commands),
@@ -143,7 +147,8 @@ impl App {
             Update::Branch(branch) => self.branch = branch,
             Update::StatusLine(line) => {
                 self.background.is_asking = false;
-                self.background.status = line;
+                // A command that failed leaves the line blank.
+                self.background.status = Some(line.unwrap_or_default());
             }
             Update::Trusted(Ok(settings)) => {
                 self.use_settings(*settings);
@@ -166,9 +171,15 @@ impl App {
         conversation.facts.cwd.clone_from(&opened.folder);
         (conversation.facts.model, conversation.facts.offline) = (opened.model.clone(), opened.offline);
         conversation.facts.mode = opened.mode;
+        if opened.driven == Driven::Here {
+            env!("CARGO_PKG_VERSION").clone_into(&mut conversation.facts.version);
+        }
         self.conversation = conversation;
         self.printed.begin_anew();
         self.answered.clear();
+        if let Some(words) = self.opened_by.take() {
+            self.conversation.rule(words);
+        }
         for notice in &opened.notices {
             self.conversation.notice(Level::Warning, notice.clone());
         }
@@ -178,7 +189,7 @@ impl App {
         self.session = Some(opened);
         self.learn_commands();
         for draft in std::mem::take(&mut self.waiting) {
-            self.send(draft);
+            self.run_draft(draft);
         }
     }
 
@@ -228,6 +239,7 @@ impl App {
         };
         let uuid = uuid::Uuid::new_v4().to_string();
         let (text, images) = (draft.expanded(), draft.images());
+        let expanded = text.clone();
         let prompt = Prompt { uuid: uuid.clone(), text: text.clone(), images: images.len() };
         let runs = self.conversation.facts.is_running();
         self.conversation.submitted(prompt, Instant::now());
@@ -242,13 +254,13 @@ impl App {
             });
             MessageContent::Blocks(std::iter::once(ContentBlock::text(text)).chain(pictures).collect())
         };
-        let input = InputAdmitted::user(uuid, Message { role: Role::User, content });
-        let updates = self.updates.clone();
+        let input = InputAdmitted::user(uuid.clone(), Message { role: Role::User, content });
+        let (updates, text) = (self.updates.clone(), expanded);
         tokio::spawn(async move {
             if let Err(error) = client.submit(input).await {
-                let text = format!("the message was not delivered: {error}");
+                let problem = format!("the message was not delivered: {error}");
                 // The front may have ended meanwhile.
-                let _ = updates.send(Update::Problem(text));
+                let _ = updates.send(Update::Undelivered { uuid, text, problem });
             }
         });
         self.touch(Dirty::Now);
@@ -258,6 +270,7 @@ impl App {
     pub(super) fn answer(&mut self, action: ActionId, answer: Answer) {
         let Some(client) = self.client() else { return };
         self.answered.push(action.clone());
+        self.conversation.answered_here(action.clone(), answer.by.clone());
         self.question = None;
         let updates = self.updates.clone();
         tokio::spawn(async move {

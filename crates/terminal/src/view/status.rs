@@ -42,12 +42,7 @@ impl App {
     /// Asks the user's command for a line, when what it is given has changed.
     fn ask_status_line(&mut self, now: Instant) {
         let facts = self.status_json();
-        let is_same = self
-            .background
-            .status_for
-            .as_ref()
-            .is_some_and(|(known, last)| *known == facts || now < *last + STATUS_PAUSE);
-        if is_same {
+        if self.status_due_for(&facts).is_none_or(|due| now < due) {
             return;
         }
         self.background.status_for = Some((facts.clone(), now));
@@ -59,6 +54,21 @@ impl App {
         });
     }
 
+    /// When the command is to be asked again; never while it is asked, or knows all there is.
+    pub(super) fn status_due(&self) -> Option<Instant> {
+        let asks = self.front.settings.status_command && self.session.is_some();
+        (asks && !self.background.is_asking).then(|| self.status_due_for(&self.status_json())).flatten()
+    }
+
+    /// When the command may be asked about this; never when it was asked about just this.
+    fn status_due_for(&self, facts: &Value) -> Option<Instant> {
+        match &self.background.status_for {
+            None => Some(self.frame_due),
+            Some((known, _)) if known == facts => None,
+            Some((_, last)) => Some(*last + STATUS_PAUSE),
+        }
+    }
+
     /// What the command reads.
     fn status_json(&self) -> Value {
         let facts = &self.conversation.facts;
@@ -67,7 +77,7 @@ impl App {
             "session_id": facts.session_id, "cwd": facts.cwd,
             "model": { "id": facts.model, "display_name": facts.model },
             "workspace": { "current_dir": facts.cwd, "project_dir": facts.cwd },
-            "version": facts.version, "output_style": { "name": "default" },
+            "version": facts.version, "output_style": { "name": facts.output_style },
             "cost": {
                 "total_cost_usd": facts.cost, "total_duration_ms": facts.durations.0,
                 "total_api_duration_ms": facts.durations.1, "total_lines_added": facts.lines.0,

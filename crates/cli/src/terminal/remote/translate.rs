@@ -467,5 +467,6 @@ fn question(id: &str, call: &Call) -> Question {
         },
         suggestions: Vec::new(),
         agent_id: call.thread.clone(),
+        place: None,
     }
 }

@@ -193,6 +193,7 @@ impl Driver<'_> {
     fn question(&self, id: &str) -> Option<Question> {
         let call = self.session.state.call(id)?;
         let asked = call.waiting_ask()?.clone();
+        let place = self.engine.place(&asked.tool_name, &call.input, &self.session.state.cwd);
         Some(Question {
             tool_use_id: id.to_owned(),
             tool_name: asked.tool_name,
@@ -201,6 +202,7 @@ impl Driver<'_> {
             decision: asked.decision,
             suggestions: asked.suggestions,
             agent_id: None,
+            place,
         })
     }
 

@@ -179,6 +179,7 @@ impl Driver<'_> {
             decision: asked.decision.clone(),
             suggestions: asked.suggestions.clone(),
             agent_id: None,
+            place: self.engine.place(&asked.tool_name, &input, &self.session.state.cwd),
         };
         let decision = asked.decision.clone();
         self.session.append(RecordBody::Asked(Box::new(asked)))?;

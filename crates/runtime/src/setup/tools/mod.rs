@@ -18,7 +18,7 @@ use secrecy::SecretString;
 use serde_json::Value;
 
 use self::reworded::Reworded;
-use crate::engine::Confines;
+use crate::engine::{Confined, Confines};
 use crate::mcp::ByName;
 use crate::permissions::Gate;
 use crate::setup::Setup;
@@ -66,15 +66,16 @@ pub(in crate::setup) fn confines(settings: &SandboxSettings) -> Confines {
     let settings = settings.clone();
     Arc::new(move |input| {
         let command = input.get("command").and_then(Value::as_str).unwrap_or_default();
-        if !settings.enabled || is_excluded(command, &settings) {
-            Confinement::None
+        let (confinement, sandboxed) = if !settings.enabled || is_excluded(command, &settings) {
+            (Confinement::None, false)
         } else if leaves_sandbox(input, &settings) {
-            Confinement::Leaving
+            (Confinement::Leaving, false)
         } else if settings.auto_allow_bash_if_sandboxed {
-            Confinement::Enforced
+            (Confinement::Enforced, true)
         } else {
-            Confinement::None
-        }
+            (Confinement::None, true)
+        };
+        Confined { confinement, sandboxed }
     })
 }
 

@@ -222,12 +222,13 @@ impl Vim {
             _ => {}
         }
         // To change to the next word means to change this one to its end.
-        let sign = match (self.operator, sign) {
-            (Some((Operator::Change, _)), 'w' | 'W') if motions::is_on_word(&composer.draft) => {
-                if sign == 'w' { 'e' } else { 'E' }
-            }
-            _ => sign,
-        };
+        if matches!(self.operator, Some((Operator::Change, _)))
+            && matches!(sign, 'w' | 'W')
+            && motions::is_on_word(&composer.draft)
+        {
+            let motion = motions::rest_of_word(&composer.draft, self.times(), sign == 'W');
+            return self.apply(Some(motion), composer);
+        }
         if let Some(motion) = motions::motion(sign, &composer.draft, self.times(), self.count > 0) {
             return self.apply(Some(motion), composer);
         }
@@ -305,6 +306,8 @@ impl Vim {
         self.changes = true;
         if operator == Operator::Change {
             self.mode = VimMode::Insert;
+            // What is typed now is part of this change.
+            composer.typing = true;
         }
         true
     }

@@ -138,17 +138,32 @@ fn word_before(draft: &Draft, place: usize, big: bool) -> usize {
     at
 }
 
+/// The motion to the end of the word at the cursor, which may be here already.
+pub(super) fn rest_of_word(draft: &Draft, times: usize, big: bool) -> Motion {
+    let cursor = draft.cursor();
+    let mut to = last_of_kind(draft, cursor, big);
+    for _ in 1..times.min(draft.text().len() + 1) {
+        to = word_end(draft, to, big);
+    }
+    Motion { to, inclusive: true, linewise: false }
+}
+
+/// The last of the characters from a place on that are of its kind.
+fn last_of_kind(draft: &Draft, place: usize, big: bool) -> usize {
+    let (end, own, mut at) = (draft.text().len(), kind(draft, place, big), place);
+    while draft.right_of(at) < end && kind(draft, draft.right_of(at), big) == own {
+        at = draft.right_of(at);
+    }
+    at
+}
+
 fn word_end(draft: &Draft, place: usize, big: bool) -> usize {
     let end = draft.text().len();
     let mut at = draft.right_of(place);
     while at < end && kind(draft, at, big) == 0 {
         at = draft.right_of(at);
     }
-    let own = kind(draft, at, big);
-    while draft.right_of(at) < end && kind(draft, draft.right_of(at), big) == own {
-        at = draft.right_of(at);
-    }
-    at.min(end)
+    last_of_kind(draft, at.min(end), big)
 }
 
 /// The motion to a character of the line.
