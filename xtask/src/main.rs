@@ -2,6 +2,7 @@
 //! the house rules alone, and `cargo xtask bench` the benchmarks. This file reads the arguments and hands them
 //! on.
 
+mod chaos;
 mod check;
 mod suite;
 
@@ -22,7 +23,9 @@ const USAGE: &str = "usage: cargo xtask <command>
                                             as it is now
   bench [--only NAME] [--quick]             the benchmarks; --write puts the table into docs/benchmarks.md,
         [--against PROGRAM | --write]       --against measures another program in the same run, and --program one
-        [--program PATH]                    that is there already instead of the release build of this checkout";
+        [--program PATH]                    that is there already instead of the release build of this checkout
+  chaos [FAULTS] [--seed N]                 kills, freezes and cuts at random between two servers, their PostgreSQL and
+                                            their clients: 10,000 of them, or as many as given";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -46,6 +49,7 @@ fn dispatch(words: &[&str]) -> Result<ExitCode> {
         ["check"] => check::run(&repository_root()?),
         ["check", "--known"] => check::print_known(&repository_root()?),
         ["bench", ..] => trials(words),
+        ["chaos", options @ ..] => chaos::run(&repository_root()?, options),
         ["help"] => {
             println!("{USAGE}");
             Ok(ExitCode::SUCCESS)

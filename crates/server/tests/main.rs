@@ -13,5 +13,6 @@ mod operations;
 mod races;
 mod resources;
 mod sessions;
+mod simulation;
 mod support;
 mod threads;

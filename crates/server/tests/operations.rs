@@ -80,9 +80,13 @@ async fn the_database_says_how_it_is(stage: Stage) {
     stage.session().await;
     stage.asks(&claim, "ask").await;
     let counts = stage.db.counts().await.unwrap();
-    assert!(
-        counts.contains(&("idle".to_owned(), 2)) && counts.contains(&("pending".to_owned(), 1)),
-        "{counts:?}"
-    );
+    for (status, count) in [("idle", 2), ("pending", 1), ("quarantined", 0)] {
+        assert!(counts.sessions.contains(&(status.to_owned(), count)), "{counts:?}");
+    }
+    assert!(counts.pending_micros > 0 && counts.due_micros == 0, "{counts:?}");
+    let (id, _) = stage.session().await;
+    stage.send(id, &[message("go")]).await.unwrap();
+    let counts = stage.db.counts().await.unwrap();
+    assert!(counts.due_micros > 0 && counts.file_bytes == 0, "{counts:?}");
     assert!(stage.db.check().await.unwrap().is_empty());
 }

@@ -2,11 +2,13 @@
 
 use qoder_server::model::ids::{EventId, TenantId};
 use qoder_server::model::status::Status;
+use qoder_server::model::time::Time;
 use qoder_server::store::SessionChange;
 
 use super::support::{Stage, behaviours, is_conflict, is_not_found, message, now, plain};
 
 behaviours!(
+    what_rests_for_too_long_is_deleted,
     a_session_begins_with_its_first_message,
     a_session_is_changed_and_says_so,
     a_stream_begins_where_it_is_asked_to,
@@ -77,4 +79,24 @@ async fn an_archived_agent_or_environment_starts_nothing(stage: Stage) {
     now(stage.db.archive_agent(stage.tenant, stage.agent, plain()).await.unwrap());
     let refused = stage.db.create_session(stage.create(&[]), plain()).await.unwrap_err();
     assert!(refused.to_string().contains("agent"), "{refused}");
+}
+
+async fn what_rests_for_too_long_is_deleted(stage: Stage) {
+    let (resting, key) = stage.session().await;
+    let (waiting, asked, _) = stage.claimed().await;
+    stage.asks(&asked, "ask").await;
+    let (running, _, _) = stage.claimed().await;
+    let (due, _) = stage.session().await;
+    stage.send(due, &[message("go")]).await.unwrap();
+    let (earlier, later) = (Time::now().after(-60_000), Time::now().after(60_000));
+    assert!(stage.db.delete_stale(stage.tenant, earlier, 10).await.unwrap().is_empty());
+    assert!(
+        stage.db.delete_stale(TenantId([9; 16]), later, 10).await.unwrap().is_empty(),
+        "of another tenant"
+    );
+    assert_eq!(stage.db.delete_stale(stage.tenant, later, 10).await.unwrap(), [(key, resting)]);
+    assert!(is_not_found(&stage.db.session(stage.tenant, resting).await));
+    for kept in [waiting, running, due] {
+        assert!(stage.db.session(stage.tenant, kept).await.is_ok(), "it has work, or waits for an answer");
+    }
 }

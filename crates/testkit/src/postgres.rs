@@ -24,6 +24,8 @@ pub struct PostgresServer {
     folder: TempDir,
     programs: PathBuf,
     shell: Option<Child>,
+    /// True when what is committed survives a loss of power, which takes its time.
+    is_durable: bool,
 }
 
 #[expect(clippy::expect_used, reason = "a test whose database does not start cannot continue")]
@@ -34,9 +36,22 @@ impl PostgresServer {
     /// When PostgreSQL is not installed or does not start.
     #[must_use]
     pub fn start() -> Self {
+        Self::make(false)
+    }
+
+    /// The same with every commit synced to the disk, to measure with.
+    ///
+    /// # Panics
+    /// When PostgreSQL is not installed or does not start.
+    #[must_use]
+    pub fn start_durable() -> Self {
+        Self::make(true)
+    }
+
+    fn make(is_durable: bool) -> Self {
         // A short path: that of a socket may have no more than about a hundred bytes.
         let folder = tempfile::Builder::new().prefix("qoder-pg-").tempdir().expect("a temporary folder");
-        let mut server = Self { folder, programs: programs(), shell: None };
+        let mut server = Self { folder, programs: programs(), shell: None, is_durable };
         if server.is_root() {
             chown(server.folder.path(), Some(UNPRIVILEGED), Some(UNPRIVILEGED)).expect("the folder's owner");
         }
@@ -119,12 +134,8 @@ impl PostgresServer {
             .arg("-D")
             .arg(self.data());
         command.arg(format!("--unix_socket_directories={}", self.folder.path().display()));
-        command.args([
-            "--listen_addresses=",
-            "--fsync=off",
-            "--max_connections=100",
-            "--shared_buffers=16MB",
-        ]);
+        let fsync = if self.is_durable { "--fsync=on" } else { "--fsync=off" };
+        command.args(["--listen_addresses=", fsync, "--max_connections=100", "--shared_buffers=16MB"]);
         command.stdin(Stdio::piped()).stdout(output.try_clone().expect("a log")).stderr(output);
         let mut shell = command.spawn().expect("a shell");
         let until = Instant::now() + HANG_LIMIT;

@@ -66,6 +66,7 @@ fn fault(error: &ServeError) -> Fault {
         | ServeError::Listen { .. }
         | ServeError::Store(_)
         | ServeError::Backup
+        | ServeError::BackupExists { .. }
         | ServeError::Secrets(_)
         | ServeError::Seal(_) => Exit::General,
     };

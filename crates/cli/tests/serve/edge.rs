@@ -298,6 +298,34 @@ fn a_key_makes_a_request_count_once() {
 }
 
 #[test]
+fn a_client_that_hangs_up_has_sent_its_message_all_the_same() {
+    let server = server();
+    let sessions: Vec<String> = (0..40).map(|_| server.session(&json!([]))).collect();
+    for (number, session) in sessions.iter().enumerate() {
+        let body = json!({ "events": [message("go")] }).to_string();
+        let mut stream = TcpStream::connect(server.address()).unwrap();
+        let head = format!(
+            "POST /v1/sessions/{session}/events HTTP/1.1\r\nhost: localhost\r\nauthorization: Bearer {}\r\ncontent-length: {}\r\n\r\n{body}",
+            server.token,
+            body.len()
+        );
+        stream.write_all(head.as_bytes()).unwrap();
+        // Some hang up before the request was read, some while it is done.
+        std::thread::sleep(std::time::Duration::from_micros(number as u64 * 100));
+    }
+    let is_over = |session: &String| {
+        let kinds = server.kinds(session);
+        kinds.is_empty() || kinds.last().is_some_and(|kind| kind == "session.status_idle")
+    };
+    let until = std::time::Instant::now() + super::support::PATIENCE;
+    while !sessions.iter().all(is_over) {
+        assert!(std::time::Instant::now() < until, "a session is driven by no one");
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
+    assert!(sessions.iter().any(|session| !server.kinds(session).is_empty()));
+}
+
+#[test]
 fn a_connection_serves_many_requests() {
     let server = server();
     let request = format!(

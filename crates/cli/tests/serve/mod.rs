@@ -3,8 +3,10 @@
 
 mod automation;
 mod crash;
+mod deployment;
 mod edge;
 mod files;
+mod fuzz;
 mod interrupts;
 mod isolation;
 mod mcp_server;

@@ -200,6 +200,15 @@ fn metrics_count_and_log_lines_say_nothing_that_is_secret() {
         "qoder_http_requests_total{method=\"POST\",route=\"/sessions/{id}/events\",code=\"200\"} 1",
         "qoder_session_wakes_total 1",
         "qoder_sessions{status=\"idle\"} 1",
+        "qoder_sessions{status=\"quarantined\"} 0",
+        "qoder_due_age_seconds 0.000",
+        "qoder_pending_age_seconds 0.000",
+        "qoder_file_bytes 0",
+        "qoder_session_quarantines_total 0",
+        "qoder_stream_lag_events ",
+        "qoder_barrier_waits_total ",
+        "qoder_output_tokens_total ",
+        "qoder_cost_microdollars_total ",
         "# EOF",
     ] {
         assert!(metrics.contains(part), "{part}: {metrics}");
@@ -223,6 +232,40 @@ fn an_address_that_others_reach_needs_tls_or_a_proxy() {
     assert_eq!(server.get("/health").status, 200);
 }
 
+/// Changes the database of a server that is stopped.
+fn change(database: &std::path::Path, sql: &str) {
+    rusqlite::Connection::open(database).unwrap().execute_batch(sql).unwrap();
+}
+
+#[test]
+fn sessions_that_rest_for_longer_than_they_are_kept_are_deleted() {
+    let call = Reply::tool("weather", json!({}));
+    let mut server = Server::with(Some(Script::by_assistant_count(vec![call, Reply::text("hi")])), &[], &[]);
+    let old = server.session(&json!([]));
+    let waiting = server.session(&json!([super::support::custom("weather")]));
+    pending(&server.ask(&waiting, "go"));
+    let fresh = server.session(&json!([]));
+    let workspace = server.workspace(&waiting);
+    assert!(server.stop().success());
+    let file = server.sandbox.write("serve.yaml", "retention: { days: 90, tenants: { ana: 30 } }");
+    let days = 31_i64 * 24 * 60 * 60 * 1_000_000;
+    let aged = format!(
+        "UPDATE heads SET last_at = last_at - {days} WHERE session_key IN
+        (SELECT key FROM sessions ORDER BY key LIMIT 2)"
+    );
+    change(&server.data().join("server.db"), &aged);
+    server.start_with(&["--config", file.to_str().unwrap()]);
+    let until = std::time::Instant::now() + super::support::PATIENCE;
+    while server.get(&format!("/v1/sessions/{old}")).status != 404 {
+        assert!(std::time::Instant::now() < until, "it is still there");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    for kept in [&waiting, &fresh] {
+        assert_eq!(server.status(kept), "idle");
+    }
+    assert!(workspace.exists());
+}
+
 #[test]
 fn a_session_that_stops_its_node_again_and_again_is_quarantined() {
     let mut server = Server::replying(vec![Reply::text("hi")]);
@@ -230,18 +273,7 @@ fn a_session_that_stops_its_node_again_and_again_is_quarantined() {
     // The counter is where a crash loop would have brought it; what follows is the real path.
     assert!(server.stop().success());
     let database = server.data().join("server.db");
-    let change = |sql: &str| {
-        let output = std::process::Command::new("python3")
-            .args([
-                "-c",
-                "import sqlite3,sys; c=sqlite3.connect(sys.argv[1]); c.execute(sys.argv[2]); c.commit()",
-            ])
-            .arg(&database)
-            .arg(sql)
-            .output()
-            .unwrap();
-        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    };
+    let change = |sql: &str| change(&database, sql);
     change("UPDATE heads SET attempts = 5, wake_at = 1, status = 'rescheduling'");
     server.start_again();
     let until = std::time::Instant::now() + super::support::PATIENCE;

@@ -3,7 +3,7 @@
 use qoder_testkit::{Reply, Script};
 use serde_json::{Value, json};
 
-use super::support::{Server, bash, id, kind, message, toolset};
+use super::support::{Server, bash, confirm, id, kind, message, pending, toolset};
 
 #[test]
 fn a_stream_continues_behind_any_event() {
@@ -54,6 +54,33 @@ fn an_unknown_event_is_not_found_and_nothing_is_skipped_silently() {
         let Err(answer) = server.open_stream(&path, &[("authorization", &bearer)]) else { panic!() };
         answer.error(404);
     }
+}
+
+#[test]
+fn an_event_that_a_restored_database_has_lost_is_not_found() {
+    let mut server = Server::replying(vec![Reply::text("one"), Reply::text("two")]);
+    let session = server.session(&json!([]));
+    let kept = server.ask(&session, "go");
+    let copy = server.data().join("copy.db");
+    assert!(server.operate(&["backup", copy.to_str().unwrap()]).status.success());
+    // The copy is of a while ago: clocks of nodes may differ by 2 s.
+    let aged = rusqlite::Connection::open(&copy).unwrap();
+    aged.execute("UPDATE heads SET last_at = last_at - 10000000", []).unwrap();
+    drop(aged);
+    let lost = server.ask(&session, "more");
+    assert!(server.stop().success());
+    for name in ["server.db", "server.db-wal", "server.db-shm"] {
+        drop(std::fs::remove_file(server.data().join(name)));
+    }
+    std::fs::rename(copy, server.data().join("server.db")).unwrap();
+    server.start_again();
+    let path = format!("/v1/sessions/{session}/events/stream");
+    let bearer = format!("Bearer {}", server.token);
+    let refused = server.open_stream(&path, &[("authorization", &bearer), ("last-event-id", &id(&lost))]);
+    refused.err().expect("the client has to read again").error(404);
+    let mut stream = server.stream(&session, Some(&id(&kept)));
+    server.send(&session, &json!([message("more")])).ok();
+    stream.until_end_of_turn();
 }
 
 #[test]
@@ -202,16 +229,30 @@ fn one_that_never_reads_delays_no_other() {
 }
 
 #[test]
-fn many_streams_see_the_same_events_in_the_same_order() {
-    let server = Server::replying(vec![bash("true"), Reply::text("done")]);
-    let session = server.session(&json!([toolset(&[])]));
-    let mut streams: Vec<_> = (0..50).map(|_| server.stream(&session, None)).collect();
-    server.send(&session, &json!([message("go")])).ok();
-    for stream in &mut streams {
-        stream.until_end_of_turn();
+fn fifty_approvals_and_two_hundred_subscribers_at_once() {
+    let write = Reply::tool("Write", json!({ "file_path": "a.txt", "content": "x" }));
+    let server = Server::replying(vec![write, Reply::text("done")]);
+    let agent = server.agent(&json!([toolset(&[("Write", "always_ask")])]));
+    let body = json!({ "agent": agent, "environment_id": server.environment() });
+    let sessions: Vec<String> = (0..50).map(|_| id(&server.post("/v1/sessions", &body).ok())).collect();
+    let mut streams: Vec<_> = sessions
+        .iter()
+        .map(|session| (0..4).map(|_| server.stream(session, None)).collect::<Vec<_>>())
+        .collect();
+    for session in &sessions {
+        server.send(session, &json!([message("go")])).ok();
     }
-    let stored: Vec<String> = server.events(&session).iter().map(id).collect();
-    for stream in &streams {
-        assert_eq!(stream.ids(), stored);
+    for (session, streams) in sessions.iter().zip(&mut streams) {
+        let asked = pending(&streams[0].until("session.status_idle"));
+        server.send(session, &json!([confirm(&asked[0], "allow")])).ok();
+    }
+    for (session, streams) in sessions.iter().zip(&mut streams) {
+        streams[0].until_end_of_turn();
+        let stored: Vec<String> = server.events(session).iter().map(id).collect();
+        assert!(server.workspace(session).join("a.txt").exists());
+        streams[1..].iter_mut().for_each(|stream| drop(stream.until_end_of_turn()));
+        for stream in streams {
+            assert_eq!(stream.ids(), stored, "every subscriber sees every event in the same order");
+        }
     }
 }

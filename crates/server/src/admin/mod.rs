@@ -66,8 +66,7 @@ pub async fn backup(config: &Config, to: &Path) -> Result<(), ServeError> {
         return Err(ServeError::Backup);
     }
     if to.exists() {
-        let problem = "the file exists already".to_owned();
-        return Err(ServeError::DataDir { path: to.to_path_buf(), problem });
+        return Err(ServeError::BackupExists { path: to.to_path_buf() });
     }
     let foundation = Foundation::lay(config, Use::Command).await?;
     foundation.store.db.backup(to.to_path_buf()).await?;

@@ -96,11 +96,27 @@ impl ModelCatalog {
         json!({
             "id": model.id, "type": "model", "display_name": model.display_name.as_deref().unwrap_or(&model.id),
             "created_at": "2026-01-01T00:00:00Z", "max_input_tokens": window, "max_tokens": output,
-            "capabilities": {}, "lifecycle": { "status": "active" }, "source": model.provider, "is_enabled": is_enabled,
+            "capabilities": capabilities(), "lifecycle": "active", "source": model.provider, "is_enabled": is_enabled,
             "is_new": false, "price_factor": 1.0, "efforts": ["low", "medium", "high", "xhigh", "max"],
             "default_effort": null, "default_context_window": window, "available_context_windows": [window],
         })
     }
+}
+
+/// What an agent can use of a model. The keys are those that typed clients require; what concerns requests to a model itself, which
+/// this server does not answer, is not supported.
+fn capabilities() -> Value {
+    let (yes, no) = (json!({ "supported": true }), json!({ "supported": false }));
+    json!({
+        "batch": no, "citations": no, "code_execution": no, "context_management": no, "structured_outputs": no,
+        "effort": { "supported": true, "low": yes, "medium": yes, "high": yes, "xhigh": yes, "max": yes },
+        "image_input": yes, "pdf_input": yes,
+        "server_tools": { "supported": true, "web_search": yes, "code_execution": no },
+        "thinking": {
+            "supported": true,
+            "types": { "adaptive": yes, "between_tools": no, "disabled": no, "enabled": no },
+        },
+    })
 }
 
 pub(super) async fn list(State(app): State<Arc<App>>, request: ApiRequest) -> Result<Response, ApiError> {

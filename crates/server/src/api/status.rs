@@ -10,6 +10,7 @@ use serde_json::json;
 
 use super::app::App;
 use crate::http::{self as edge, ApiError, ApiRequest, Scope};
+use crate::store::Counts;
 
 /// How long the database may take to answer.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -33,6 +34,38 @@ pub(super) async fn ready(State(app): State<Arc<App>>) -> Result<Response, ApiEr
     }
 }
 
+/// What the database counts, as every node sees it.
+fn of_database(counts: &Counts) -> String {
+    let mut text =
+        "# HELP qoder_sessions Sessions by status, and pending actions.\n# TYPE qoder_sessions gauge\n"
+            .to_owned();
+    for (name, count) in &counts.sessions {
+        text.push_str(&format!("qoder_sessions{{status=\"{name}\"}} {count}\n"));
+    }
+    let seconds = |micros: u64| Duration::from_micros(micros).as_secs_f64();
+    for (name, unit, help, value) in [
+        (
+            "due_age",
+            "_seconds",
+            "Age of the session that waits longest for a node",
+            seconds(counts.due_micros),
+        ),
+        ("pending_age", "_seconds", "Age of the oldest pending action", seconds(counts.pending_micros)),
+    ] {
+        let unit_name = unit.trim_start_matches('_');
+        text.push_str(&format!(
+            "# HELP qoder_{name}{unit} {help}.\n# TYPE qoder_{name}{unit} gauge\n# UNIT qoder_{name}{unit} {unit_name}\n\
+             qoder_{name}{unit} {value:.3}\n"
+        ));
+    }
+    let bytes = counts.file_bytes;
+    text.push_str(&format!(
+        "# HELP qoder_file_bytes Bytes of the files of all tenants.\n# TYPE qoder_file_bytes gauge\n\
+         # UNIT qoder_file_bytes bytes\nqoder_file_bytes {bytes}\n"
+    ));
+    text
+}
+
 /// Numbers for Prometheus.
 pub(super) async fn metrics(State(app): State<Arc<App>>, request: ApiRequest) -> Result<Response, ApiError> {
     request.needs(Scope::Admin)?;
@@ -40,12 +73,7 @@ pub(super) async fn metrics(State(app): State<Arc<App>>, request: ApiRequest) ->
     if let Ok(counts) = app.store.db.counts().await {
         let end = text.rfind("# EOF").unwrap_or(text.len());
         text.truncate(end);
-        text.push_str(
-            "# HELP qoder_sessions Sessions by status, and pending actions.\n# TYPE qoder_sessions gauge\n",
-        );
-        for (name, count) in counts {
-            text.push_str(&format!("qoder_sessions{{status=\"{name}\"}} {count}\n"));
-        }
+        text.push_str(&of_database(&counts));
         text.push_str("# EOF\n");
     }
     let kind = "application/openmetrics-text; version=1.0.0; charset=utf-8";

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use super::{ConfigError, Rates};
+use super::{ConfigError, Rates, Retention};
 
 /// How often webhook endpoints are tried.
 #[derive(Debug, Clone, Default, Deserialize)]
@@ -62,6 +62,8 @@ pub struct ConfigFile {
     pub webhooks: WebhookRetries,
     /// Private hosts that sessions may reach.
     pub private_hosts: Vec<String>,
+    /// How long sessions are kept.
+    pub retention: Retention,
     /// What a credit costs in dollars.
     pub credit_usd: Option<f64>,
     /// How much is logged.

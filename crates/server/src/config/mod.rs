@@ -3,6 +3,7 @@
 
 mod file;
 mod rates;
+mod retention;
 mod roles;
 
 use std::collections::BTreeMap;
@@ -13,6 +14,7 @@ use serde_json::{Map, Value};
 
 pub use file::{ConfigFile, WebhookRetries};
 pub use rates::Rates;
+pub use retention::Retention;
 pub use roles::Roles;
 
 use crate::model::delivery::RetrySchedule;
@@ -153,6 +155,8 @@ pub struct Config {
     pub webhooks: RetrySchedule,
     /// Settings of the runtime, such as providers.
     pub settings: Map<String, Value>,
+    /// How long sessions are kept.
+    pub retention: Retention,
     /// What a credit costs in dollars.
     pub credit_usd: f64,
     /// How much is logged.
@@ -228,6 +232,7 @@ impl Config {
             trusted_proxies: [options.trusted_proxies, file.trusted_proxies].concat(),
             storage_quota: file.max_storage_bytes.unwrap_or(MOST_STORAGE),
             webhooks: retry_schedule(&file.webhooks)?,
+            retention: file.retention.checked()?,
             settings: file.settings,
             listen,
             data_dir,
@@ -379,6 +384,8 @@ mod tests {
             ("listen: nowhere", "listen"),
             ("log_level: loud", "--log-level"),
             ("credit_usd: 0", "credit_usd"),
+            ("retention: { days: 0 }", "retention"),
+            ("retention: { tenants: { shop: 0 } }", "retention"),
             ("max_running_sessions: 0", "max_running_sessions"),
             ("rates: { writes_per_minute: 1, x: 2 }", "x"),
             ("webhooks: { tries: 0 }", "webhooks"),

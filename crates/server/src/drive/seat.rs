@@ -15,6 +15,7 @@ use super::node::{Node, SeatMessage};
 use super::opening::{Open, open};
 use super::outcomes::Outcomes;
 use crate::model::event::NewEvent;
+use crate::model::usage::SessionUsage;
 use crate::store::{Append, Claim, DbError, Rest};
 
 /// How long what is appended may wait for more of it.
@@ -28,6 +29,8 @@ const GRACE: Duration = Duration::from_secs(5);
 /// How long a commit is tried while the database does not work.
 const COMMIT_PATIENCE: Duration = Duration::from_secs(10);
 const COMMIT_PAUSE: Duration = Duration::from_millis(100);
+/// How long a seat waits before it reads an inbox again that could not be read.
+const INBOX_PAUSE: Duration = Duration::from_millis(250);
 
 /// Whether a session has its lease.
 enum Holding {
@@ -76,6 +79,7 @@ pub(super) async fn serve(node: Arc<Node>, key: i64, mut messages: mpsc::Unbound
                     holding: Holding::Lease { fence, _permit: permit },
                     rest_at: None,
                     outcomes: Outcomes::new(&mut open),
+                    used: open.shared.usage(),
                     open,
                 };
                 seat.run(&mut messages).await
@@ -107,6 +111,8 @@ struct Seat {
     /// Set while only background commands keep the session awake.
     rest_at: Option<Instant>,
     outcomes: Outcomes,
+    /// What the session had used when it was last counted.
+    used: SessionUsage,
 }
 
 impl Seat {
@@ -172,10 +178,19 @@ impl Seat {
         if matches!(self.holding, Holding::Warm { .. }) {
             return;
         }
-        // What cannot be read now is read when the session is about to rest.
-        if let Ok(rows) = self.node.store.db.inbox_after(self.key, self.open.shared.seen()).await {
-            let last = rows.last().map_or(0, |row| row.seq);
-            self.open.shared.feed(rows, last);
+        match self.node.store.db.inbox_after(self.key, self.open.shared.seen()).await {
+            Ok(rows) => {
+                let last = rows.last().map_or(0, |row| row.seq);
+                self.open.shared.feed(rows, last);
+            }
+            Err(_) => {
+                // A session that was taken up for what is in there has nothing else to do, and would never look again.
+                let (node, key) = (Arc::clone(&self.node), self.key);
+                tokio::spawn(async move {
+                    tokio::time::sleep(INBOX_PAUSE).await;
+                    node.call_seat(key);
+                });
+            }
         }
     }
 
@@ -246,7 +261,7 @@ impl Seat {
             Rest { seen: cut.seen, stop: resting.stop, events, releases }
         });
         let is_resting = rest.is_some();
-        let handed = cut.handed;
+        let (handed, is_used) = (cut.handed, cut.usage.is_some());
         let append = Append {
             key: self.key,
             session: self.open.session,
@@ -268,7 +283,7 @@ impl Seat {
         };
         let appended = self.persist(append).await?;
         self.node.hub.publish(self.key, appended.events);
-        self.open.shared.committed(handed);
+        self.count(self.open.shared.committed(handed), is_used);
         self.outcomes.committed(&self.node, &self.open);
         if appended.rests && releases {
             self.park();
@@ -298,6 +313,25 @@ impl Seat {
                 }
                 done => return done,
             }
+        }
+    }
+
+    /// Counts a commit that the session waited for, and what its models used since the last one.
+    fn count(&mut self, waited: Option<Duration>, is_used: bool) {
+        let statistics = &self.node.statistics;
+        let number = |value: u128| u64::try_from(value).unwrap_or(u64::MAX);
+        if let Some(waited) = waited {
+            statistics.barriers.inc();
+            statistics.barrier_micros.inc_by(number(waited.as_micros()));
+        }
+        if is_used {
+            let (before, now) = (self.used, self.open.shared.usage());
+            statistics.tokens_read.inc_by(now.tokens_read().saturating_sub(before.tokens_read()));
+            statistics
+                .tokens_written
+                .inc_by(now.tokens.output_tokens.saturating_sub(before.tokens.output_tokens));
+            statistics.cost_micros.inc_by(now.cost_micros().saturating_sub(before.cost_micros()));
+            self.used = now;
         }
     }
 

@@ -3,6 +3,7 @@
 
 use std::collections::VecDeque;
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 
 use qoder_core::ports::LogStoreError;
 use qoder_store::line::Owner;
@@ -64,6 +65,8 @@ struct Inner {
     /// How many records were handed over here, of any log.
     handed: u64,
     wants_commit: bool,
+    /// Since when the session waits for a commit.
+    waits_since: Option<Instant>,
     /// True when the driver has nothing to do at this moment, as far as it knows.
     rests: bool,
     /// True while the session has no lease.
@@ -133,6 +136,7 @@ impl Shared {
                 appended: last_seq,
                 handed: 0,
                 wants_commit: false,
+                waits_since: None,
                 rests: false,
                 is_parked: false,
                 entries: VecDeque::new(),
@@ -234,6 +238,7 @@ impl Shared {
     pub(super) fn want_commit(&self, rests: bool) -> (u64, watch::Receiver<Committed>) {
         let mut inner = self.lock();
         inner.wants_commit = true;
+        inner.waits_since.get_or_insert_with(Instant::now);
         inner.rests |= rests;
         let handed = inner.handed;
         drop(inner);
@@ -286,9 +291,17 @@ impl Shared {
         }
     }
 
-    /// A commit is done: so many of the records that were handed over are stored.
-    pub(super) fn committed(&self, seq: u64) {
+    /// A commit is done: so many of the records that were handed over are stored. Answers with how long the session waited for it.
+    pub(super) fn committed(&self, seq: u64) -> Option<Duration> {
+        let mut inner = self.lock();
+        let waited = inner.waits_since.take().map(|since| since.elapsed());
+        if inner.wants_commit {
+            // It waits for the next one already.
+            inner.waits_since = Some(Instant::now());
+        }
+        drop(inner);
         self.committed.send_modify(|committed| committed.seq = committed.seq.max(seq));
+        waited
     }
 
     /// Nothing more can be committed.

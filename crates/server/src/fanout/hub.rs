@@ -1,7 +1,7 @@
 //! The hub: one ring of frames for each session that someone watches. Sessions that no one watches cost nothing.
 
 use std::collections::{HashMap, VecDeque};
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use bytes::Bytes;
@@ -86,6 +86,8 @@ impl Channel {
 #[derive(Debug, Default)]
 pub struct Hub {
     channels: Mutex<HashMap<i64, Arc<Channel>>>,
+    /// The most events that a subscriber was behind since this was last read.
+    lag: AtomicU64,
     /// Takes hints for other nodes, where there can be some.
     hints: Option<mpsc::UnboundedSender<Hint>>,
 }
@@ -94,7 +96,7 @@ impl Hub {
     /// A hub with other nodes, which get its hints.
     #[must_use]
     pub fn among_others(hints: mpsc::UnboundedSender<Hint>) -> Self {
-        Self { channels: Mutex::default(), hints: Some(hints) }
+        Self { hints: Some(hints), ..Self::default() }
     }
 
     /// Gives a hint to other nodes.
@@ -171,6 +173,11 @@ impl Hub {
     pub fn deleted(&self, key: i64) {
         self.announce(Hint::Deleted { key });
         self.note_deleted(key);
+    }
+
+    /// The most events that a subscriber was behind since this was last asked.
+    pub fn take_lag(&self) -> u64 {
+        self.lag.swap(0, Ordering::Relaxed)
     }
 
     /// How many sessions are watched.
@@ -290,6 +297,11 @@ impl Subscription {
         let ring = channel.ring();
         if ring.is_deleted {
             return Next::Deleted;
+        }
+        if ring.newest > self.cursor
+            && let Some(hub) = self.hub.upgrade()
+        {
+            hub.lag.fetch_max(ring.newest - self.cursor, Ordering::Relaxed);
         }
         if self.must_read {
             self.asked = ring.newest;

@@ -61,9 +61,9 @@ pub async fn pass(State(edge): State<Arc<Edge>>, mut request: Request, next: Nex
         Ok(Some(_)) if method == Method::OPTIONS => preflight(),
         Ok(_) => match edge.admit(&mut request, &route).await {
             Err(error) => error.render(&id),
-            Ok(()) => match AssertUnwindSafe(next.run(request)).catch_unwind().await {
-                Ok(response) => finish(response, &id),
-                Err(_) => {
+            Ok(()) => match answer(next, request).await {
+                Some(response) => finish(response, &id),
+                None => {
                     edge.log.error("panic", &[("route", &route), ("request_id", &id)]);
                     ApiError::internal().render(&id)
                 }
@@ -94,6 +94,15 @@ pub async fn pass(State(edge): State<Arc<Edge>>, mut request: Request, next: Nex
         edge.log.write(Level::Debug, "request", &fields);
     }
     response
+}
+
+/// Has a route answer; `None` when it panicked. What changes something is done to its end also when the client hangs up meanwhile: a
+/// session that was claimed and gets no seat would be driven by no one.
+async fn answer(next: Next, request: Request) -> Option<Response> {
+    if matches!(*request.method(), Method::GET | Method::HEAD) {
+        return AssertUnwindSafe(next.run(request)).catch_unwind().await.ok();
+    }
+    tokio::spawn(next.run(request)).await.ok()
 }
 
 impl Edge {

@@ -6,7 +6,7 @@ use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use rustix::fs::{FlockOperation, flock};
+use rustix::fs::{FlockOperation, fcntl_lock};
 use sha2::{Digest, Sha256};
 
 use crate::config::{Config, ConfigError};
@@ -63,6 +63,12 @@ pub enum ServeError {
     /// A database that its own tools copy.
     #[error("`serve backup` copies SQLite databases, and this server uses PostgreSQL")]
     Backup,
+    /// A backup would replace a file.
+    #[error("cannot write the backup {}: the file exists already", path.display())]
+    BackupExists {
+        /// The file.
+        path: PathBuf,
+    },
     /// The settings of the runtime cannot be used.
     #[error("`settings` of the configuration: {0}")]
     Settings(String),
@@ -82,6 +88,7 @@ impl ServeError {
             Self::Seal(error) => error.code(),
             Self::Tls(error) => error.code(),
             Self::Backup => "backup_of_postgres",
+            Self::BackupExists { .. } => "backup_exists",
             Self::Settings(_) => "config_settings",
         }
     }
@@ -104,6 +111,7 @@ impl ServeError {
                 "use PostgreSQL's own tools, such as pg_dump or pg_basebackup, then copy the master key"
                     .to_owned()
             }
+            Self::BackupExists { .. } => "give the name of a new file".to_owned(),
             Self::Settings(_) => "docs/settings.md lists the settings".to_owned(),
         }
     }
@@ -233,7 +241,8 @@ fn make(folder: &Path) -> Result<(), ServeError> {
     made.map_err(|error| ServeError::DataDir { path: folder.to_path_buf(), problem: error.to_string() })
 }
 
-/// Takes the folder for this process. The kernel gives it back when the process ends, however it does.
+/// Takes the folder for this process. The kernel gives it back when the process ends, however it does: the lock belongs to the process
+/// and not to the open file, which a child that is about to execute a program has, too.
 fn lock(config: &Config) -> Result<File, ServeError> {
     let path = config.lock_file();
     let fault = |error: String| ServeError::DataDir { path: path.clone(), problem: error };
@@ -244,9 +253,11 @@ fn lock(config: &Config) -> Result<File, ServeError> {
         .mode(0o600)
         .open(&path)
         .map_err(|error| fault(error.to_string()))?;
-    match flock(&file, FlockOperation::NonBlockingLockExclusive) {
+    match fcntl_lock(&file, FlockOperation::NonBlockingLockExclusive) {
         Ok(()) => Ok(file),
-        Err(rustix::io::Errno::WOULDBLOCK) => Err(ServeError::InUse { path: config.data_dir.clone() }),
+        Err(rustix::io::Errno::WOULDBLOCK | rustix::io::Errno::ACCESS) => {
+            Err(ServeError::InUse { path: config.data_dir.clone() })
+        }
         Err(error) => Err(fault(error.to_string())),
     }
 }

@@ -1,5 +1,6 @@
 //! From a configuration to a server that runs, and to its end.
 
+mod care;
 mod foundation;
 mod wiring;
 
@@ -16,13 +17,10 @@ pub use foundation::{Foundation, ServeError, Use};
 use crate::api::run_schedules;
 use crate::config::Config;
 use crate::drive::{Membership, Node, announce};
-use crate::http::{Acceptor, Authenticator, serve_connections};
-use crate::model::time::Time;
+use crate::http::{Acceptor, serve_connections};
 use crate::observe::Log;
 use crate::store::{Hint, Store};
 
-/// How often it is noted which tokens were used, and removed what no one needs.
-const CARE: Duration = Duration::from_secs(60);
 /// How long the server waits for more sessions to close before it gives their memory back.
 const TIDY_PAUSE: Duration = Duration::from_secs(2);
 
@@ -58,7 +56,12 @@ pub async fn serve(
         running.push(tokio::spawn(run_schedules(Arc::clone(&parts.app))));
         running.push(tokio::spawn(Arc::clone(&parts.webhooks).deliver()));
     }
-    running.push(tokio::spawn(care(store.clone(), Arc::clone(&parts.tokens), log.clone())));
+    running.push(tokio::spawn(care::care(
+        Arc::clone(&parts.app),
+        Arc::clone(&parts.tokens),
+        config.retention.clone(),
+        log.clone(),
+    )));
     running.push(tokio::spawn(tidy_up(Arc::clone(&parts.node), tidy)));
     let accepting = tokio::spawn(serve_connections(listener, acceptor, parts.router, stops, log.clone()));
     let scheme = if config.tls.is_some() { "https" } else { "http" };
@@ -109,29 +112,5 @@ async fn tidy_up(node: Arc<Node>, tidy: fn()) {
         tokio::time::sleep(TIDY_PAUSE).await;
         // One that panics has given nothing back, which harms no session.
         drop(tokio::task::spawn_blocking(tidy).await);
-    }
-}
-
-/// Takes care of the database while the server runs.
-async fn care(store: Store, tokens: Arc<Authenticator>, log: Log) {
-    loop {
-        tokio::time::sleep(CARE).await;
-        let mut cleaned = Ok(1);
-        // A few deleted sessions at a time, so that no transaction is long.
-        while matches!(cleaned, Ok(count) if count > 0) {
-            cleaned = store.db.clean(Time::now()).await;
-        }
-        let mut removed = Ok(1);
-        while matches!(removed, Ok(count) if count > 0) {
-            removed = store.clean_files(Time::now()).await;
-        }
-        let mut dropped = Ok(1);
-        while matches!(dropped, Ok(count) if count > 0) {
-            dropped = store.clean_archives().await;
-        }
-        let noted = tokens.note_used().await;
-        if let Err(error) = cleaned.map(drop).and(removed.map(drop)).and(dropped.map(drop)).and(noted) {
-            log.warn("care_failed", &[("error", &error.to_string())]);
-        }
     }
 }

@@ -130,7 +130,8 @@ fn runtime_settings(config: &Config) -> Result<RuntimeSettings, ServeError> {
 fn counted(foundation: &Foundation, node: &Arc<Node>, hub: &Arc<Hub>, webhooks: &Webhooks) -> Counted {
     let statistics = &node.statistics;
     let health = &foundation.health;
-    let (running, resting, watched) = (Arc::clone(node), Arc::clone(node), Arc::clone(hub));
+    let (running, resting) = (Arc::clone(node), Arc::clone(node));
+    let (watched, lagging) = (Arc::clone(hub), Arc::clone(hub));
     let number = |count: usize| i64::try_from(count).unwrap_or(i64::MAX);
     Counted {
         counters: vec![
@@ -148,6 +149,12 @@ fn counted(foundation: &Foundation, node: &Arc<Node>, hub: &Arc<Hub>, webhooks: 
                 statistics.losses.clone(),
             ),
             ("session_failures", "Sessions whose seat failed", statistics.failures.clone()),
+            ("session_quarantines", "Sessions that were given up", statistics.quarantines.clone()),
+            ("barrier_waits", "Times that a session waited for a commit", statistics.barriers.clone()),
+            ("barrier_wait_microseconds", "Microseconds that they waited", statistics.barrier_micros.clone()),
+            ("input_tokens", "Tokens that models read", statistics.tokens_read.clone()),
+            ("output_tokens", "Tokens that models wrote", statistics.tokens_written.clone()),
+            ("cost_microdollars", "Millionths of a dollar at list prices", statistics.cost_micros.clone()),
         ],
         shared: vec![
             ("commits", "Transactions that were committed", Arc::clone(&health.commits)),
@@ -159,6 +166,11 @@ fn counted(foundation: &Foundation, node: &Arc<Node>, hub: &Arc<Hub>, webhooks: 
                 "seats_warm",
                 "Sessions that rest and are still open",
                 Box::new(move || number(resting.seat_counts().1)),
+            ),
+            (
+                "stream_lag_events",
+                "Most events that a stream was behind since this was last read",
+                Box::new(move || i64::try_from(lagging.take_lag()).unwrap_or(i64::MAX)),
             ),
             ("watched_sessions", "Sessions with subscribers", Box::new(move || number(watched.watched()))),
         ],

@@ -47,7 +47,7 @@ impl DbError {
         match self {
             Self::Refused(_) => "change the request",
             Self::Unavailable(_) => {
-                "check that the disk is writable and has room; the server continues by itself"
+                "check that the database can be reached, and that its disk is writable and has room; a server continues by itself"
             }
             Self::Fenced(_) => "another node drives the session; nothing already written is lost",
             Self::Corrupt(_) => "restore a backup, or report this with the output of `qodercli serve doctor`",

@@ -21,6 +21,21 @@ const MOST_ATTEMPTS: i64 = 5;
 /// The count of a session that was quarantined and is tried once more.
 pub(super) const LAST_TRY: i64 = 100;
 
+/// Milliseconds by which clocks of nodes may differ; ids of events are made to a millisecond.
+const SLACK: i64 = 2_000;
+
+/// When an id of an event was made; `None` when no server makes such an id.
+pub(super) fn made_at(id: EventId) -> Option<Time> {
+    let milliseconds = i64::try_from(id.milliseconds()?).ok()?;
+    Some(Time(milliseconds.saturating_mul(1000)))
+}
+
+/// Whether an id that is not stored may have been announced in pieces of a reply: within the life of the session, which for one that
+/// rests ended with its last change. A later id is of an event that the database has lost.
+pub(super) fn may_be_announced(made: Time, created_at: Time, until: Time) -> bool {
+    made.after(SLACK) >= created_at && until.after(SLACK) >= made
+}
+
 /// A head, with what a transaction changes of it before it is written back.
 #[derive(Debug, Clone)]
 pub(super) struct Head {

@@ -163,7 +163,8 @@ impl Conversation {
         match by {
             Actor::Nobody | Actor::Interrupt => true,
             Actor::Person { place: qoder_types::Place::Terminal, .. } if is_history => true,
-            by => own == Some(by),
+            // Another process takes a person at this terminal for one at another terminal.
+            by => own.is_some_and(|own| own == by || Actor::claimed(&own.to_string()) == *by),
         }
     }
 

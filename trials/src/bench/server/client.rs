@@ -6,11 +6,13 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
-use qoder_testkit::{Sandbox, ScriptedServer};
+use qoder_testkit::{PostgresServer, Sandbox, ScriptedServer};
 use serde_json::Value;
 
 use super::super::Bench;
 
+/// Where a server finds a database that is not its own file.
+const DATABASE: &str = "QODER_SERVE_DATABASE_URL";
 /// No answer takes longer than this.
 pub(super) const PATIENCE: Duration = Duration::from_secs(60);
 
@@ -21,6 +23,8 @@ pub(super) struct Served {
     pub(super) token: String,
     sandbox: Sandbox,
     pub(super) model: ScriptedServer,
+    /// Its database, when that is not a file of its own. It ends after the server.
+    database: Option<PostgresServer>,
 }
 
 impl Drop for Served {
@@ -37,9 +41,15 @@ pub(super) struct Client {
     token: String,
 }
 
-fn serve(bench: &Bench, sandbox: &Sandbox, model: &ScriptedServer) -> Command {
+fn serve(
+    bench: &Bench,
+    sandbox: &Sandbox,
+    model: &ScriptedServer,
+    database: Option<&PostgresServer>,
+) -> Command {
     let mut command = sandbox.command_with(&bench.binary, model);
     command.args(["serve", "--listen", "127.0.0.1:0"]);
+    command.envs(database.map(|database| (DATABASE, database.url())));
     command
 }
 
@@ -55,18 +65,30 @@ fn spawn(mut command: Command) -> Result<(Child, String)> {
 impl Served {
     /// A server on SQLite in a folder of its own, in front of this model.
     pub(super) fn start(bench: &Bench, model: ScriptedServer) -> Result<Self> {
+        Self::start_on(bench, model, None)
+    }
+
+    /// The same on this database.
+    pub(super) fn start_on(
+        bench: &Bench,
+        model: ScriptedServer,
+        database: Option<PostgresServer>,
+    ) -> Result<Self> {
         let sandbox = Sandbox::new();
-        let created = sandbox.run(&bench.binary, &["serve", "token", "create", "--user", "bench"]);
+        let mut create = sandbox.command(&bench.binary);
+        create.args(["serve", "token", "create", "--user", "bench"]);
+        create.envs(database.as_ref().map(|database| (DATABASE, database.url())));
+        let created = Sandbox::finish(create);
         let token = String::from_utf8(created.stdout)?.trim().to_owned();
-        let (child, address) = spawn(serve(bench, &sandbox, &model))?;
-        Ok(Self { child, address, token, sandbox, model })
+        let (child, address) = spawn(serve(bench, &sandbox, &model, database.as_ref()))?;
+        Ok(Self { child, address, token, sandbox, model, database })
     }
 
     /// Kills the server and starts another one on its folder. The clients of the first one are cut off.
     pub(super) fn kill_and_restart(&mut self, bench: &Bench) -> Result<()> {
         self.child.kill()?;
         self.child.wait()?;
-        (self.child, self.address) = spawn(serve(bench, &self.sandbox, &self.model))?;
+        (self.child, self.address) = spawn(serve(bench, &self.sandbox, &self.model, self.database.as_ref()))?;
         Ok(())
     }
 

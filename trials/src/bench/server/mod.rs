@@ -1,4 +1,4 @@
-//! `qodercli serve` on SQLite with a scripted model that answers at once: memory of an idle server and of sessions that wait,
+//! `qodercli serve`, on SQLite unless a row says otherwise, with a scripted model that answers at once: memory of an idle server and of sessions that wait,
 //! sessions created a second, and the time from a message to the end of its turn. Each turn is followed on one stream, as
 //! clients do it.
 
@@ -10,7 +10,7 @@ mod waking;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
-use qoder_testkit::{Reply, Script, ScriptedServer};
+use qoder_testkit::{PostgresServer, Reply, Script, ScriptedServer};
 use serde_json::{Value, json};
 
 use super::Bench;
@@ -120,6 +120,7 @@ pub(super) fn run(bench: &Bench) -> Result<Vec<Row>> {
     let text = turns(&served, &body, ("hello", 1), bench.many())?;
     let tool = turns(&served, &body, ("use a tool", 2), bench.many())?;
     drop(served);
+    let (created_there, text_there) = on_postgres(bench, each)?;
     let many = if bench.quick { 100 } else { 1_000 };
     let waiting = parked(bench, many)?;
     let request = floor.request.as_secs_f64();
@@ -137,6 +138,18 @@ pub(super) fn run(bench: &Bench) -> Result<Vec<Row>> {
             "at least 2,000",
         )
         .against(created, floor.rows, "rows a second"),
+        Row::new(
+            format!("sessions created a second, {CLIENTS} clients, PostgreSQL"),
+            format!("{created_there:.0}"),
+            "at least 1,500",
+        )
+        .against(created_there, created, "on SQLite"),
+        Row::new(
+            "a text turn on the server with PostgreSQL, from message to idle",
+            time(text_there),
+            "at most 8 ms and 3 syncs",
+        )
+        .against(text_there.as_secs_f64(), text.as_secs_f64(), "on SQLite"),
         Row::new("a text turn on the server, from message to idle", time(text), "at most 8 ms and 3 syncs")
             .against(text.as_secs_f64(), request, "a request for one row"),
         Row::new(
@@ -152,6 +165,16 @@ pub(super) fn run(bench: &Bench) -> Result<Vec<Row>> {
     ];
     rows.extend(continuing(bench, many)?);
     Ok(rows)
+}
+
+/// Sessions created a second, and the time of a text turn, with a PostgreSQL server whose commits are synced.
+fn on_postgres(bench: &Bench, each: usize) -> Result<(f64, Duration)> {
+    let model = ScriptedServer::start(script().forget_bodies());
+    let served = Served::start_on(bench, model, Some(PostgresServer::start_durable()))?;
+    let body = session_body(&mut served.client()?)?;
+    let create = |client: &mut Client| client.make("sessions", &body).map(drop);
+    let created = made_per_second(&|| served.client(), each, create)?;
+    Ok((created, turns(&served, &body, ("hello", 1), bench.many())?))
 }
 
 /// Sessions that continue, and those who watch.

@@ -18,7 +18,12 @@ pub enum Line {
     Silent,
     /// Passes what the node sends, and no answer.
     Deaf,
+    /// Passes everything on, late.
+    Slow,
 }
+
+/// How late a slow line passes bytes on.
+const LATE: Duration = Duration::from_millis(15);
 
 struct Shared {
     line: Mutex<Line>,
@@ -48,8 +53,14 @@ impl Proxy {
                 accepting.open.lock().unwrap().push(pair);
                 let (to_server, to_client) = (Arc::clone(&accepting), Arc::clone(&accepting));
                 let (from, to) = (client.try_clone().unwrap(), server.try_clone().unwrap());
-                std::thread::spawn(move || pass(&to_server, from, to, &[Line::Open, Line::Deaf]));
-                std::thread::spawn(move || pass(&to_client, server, client, &[Line::Open]));
+                std::thread::spawn(move || {
+                    pass(&to_server, &from, &to, &[Line::Open, Line::Deaf, Line::Slow]);
+                    let _ = to.shutdown(Shutdown::Both);
+                });
+                std::thread::spawn(move || {
+                    pass(&to_client, &server, &client, &[Line::Open, Line::Slow]);
+                    let _ = client.shutdown(Shutdown::Both);
+                });
             }
         });
         Self { shared, port }
@@ -68,6 +79,13 @@ impl Proxy {
             }
         }
     }
+
+    /// Ends one direction of every connection: what the node sends, or what the database answers.
+    pub fn half_close(&self, answers: bool) {
+        for (client, server) in self.shared.open.lock().unwrap().drain(..) {
+            let _ = if answers { client.shutdown(Shutdown::Write) } else { server.shutdown(Shutdown::Write) };
+        }
+    }
 }
 
 /// Passes bytes while the line is in one of these states; in the others they wait.
@@ -77,6 +95,9 @@ fn pass(shared: &Shared, mut from: impl Read, mut to: impl Write, passing: &[Lin
         let Ok(length @ 1..) = from.read(&mut buffer) else { return };
         while !passing.contains(&*shared.line.lock().unwrap()) {
             std::thread::sleep(Duration::from_millis(1));
+        }
+        if *shared.line.lock().unwrap() == Line::Slow {
+            std::thread::sleep(LATE);
         }
         if to.write_all(&buffer[..length]).is_err() {
             return;

@@ -129,6 +129,12 @@ impl Server {
         self.start_at(ANY_PORT);
     }
 
+    /// The same with further arguments, now and later.
+    pub fn start_with(&mut self, arguments: &[&str]) {
+        self.arguments.extend(arguments.iter().map(|text| (*text).to_owned()));
+        self.start_again();
+    }
+
     /// The same, where its clients know it.
     pub fn start_at_the_same_address(&mut self) {
         self.start_at(&self.address.clone());

@@ -94,7 +94,7 @@ unsafe fn confine(child: &mut ChildPart) -> io::Result<()> {
         child.enter_namespaces()?;
         match libc::fork() {
             -1 => return Err(io::Error::last_os_error()),
-            0 => {}
+            0 => end_with_parent()?,
             pid => {
                 libc::waitpid(pid, std::ptr::null_mut(), 0);
                 libc::_exit(0);
@@ -102,6 +102,16 @@ unsafe fn confine(child: &mut ChildPart) -> io::Result<()> {
         }
         child.confine_inside()?;
         child.filter_calls()
+    }
+}
+
+/// Has this process end with the one that forked it. Otherwise a trial whose program was killed would wait for answers to its calls
+/// for ever, with everything open that the program had open.
+unsafe fn end_with_parent() -> io::Result<()> {
+    // SAFETY: a direct system call on constants.
+    match unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL, 0, 0, 0) } {
+        0 => Ok(()),
+        _ => Err(io::Error::last_os_error()),
     }
 }
 
@@ -260,11 +270,16 @@ unsafe fn try_broker(program: &seccompiler::BpfProgram) -> i32 {
 /// system calls.
 fn in_child(work: impl FnOnce(i32), beside: impl FnOnce()) -> io::Result<Vec<u8>> {
     let (reader, writer) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)?;
+    let parent = rustix::process::getpid();
     // SAFETY: the child runs `work`, which makes system calls only, and ends without returning.
     match unsafe { libc::fork() } {
         -1 => Err(io::Error::last_os_error()),
         0 => {
-            work(writer.as_raw_fd());
+            // SAFETY: this is a fresh child process. The thread that forked it waits for it.
+            let ends = unsafe { end_with_parent() };
+            if ends.is_ok() && rustix::process::getppid() == Some(parent) {
+                work(writer.as_raw_fd());
+            }
             // SAFETY: ends this process.
             unsafe { libc::_exit(0) }
         }

@@ -237,6 +237,6 @@ pub(super) const SCHEMAS: &[(&str, &str)] = &[
     // Models.
     (
         "Model",
-        "id:string type:'model' display_name:string created_at:time max_input_tokens:integer max_tokens:integer capabilities:object lifecycle:object source:string is_enabled:boolean is_new:boolean price_factor:number efforts:[string] default_effort:string? default_context_window:integer available_context_windows:[integer]",
+        "id:string type:'model' display_name:string created_at:time max_input_tokens:integer max_tokens:integer capabilities:object lifecycle:string source:string is_enabled:boolean is_new:boolean price_factor:number efforts:[string] default_effort:string? default_context_window:integer available_context_windows:[integer]",
     ),
 ];

@@ -70,6 +70,18 @@ pub struct NodeStatistics {
     pub failures: Counter,
     /// Times that the node lost contact with the database.
     pub losses: Counter,
+    /// Sessions that were given up because they stopped their node too often.
+    pub quarantines: Counter,
+    /// Times that a session waited for a commit, and for how many microseconds.
+    pub barriers: Counter,
+    /// See there.
+    pub barrier_micros: Counter,
+    /// Tokens that models read, also from caches, and wrote.
+    pub tokens_read: Counter,
+    /// See there.
+    pub tokens_written: Counter,
+    /// What models cost at list prices, in millionths of a dollar.
+    pub cost_micros: Counter,
 }
 
 /// What a seat gets.
@@ -259,6 +271,12 @@ impl Node {
             return Ok(0);
         }
         let (claims, recovered) = self.store.db.claim(self.id(), permits.len()).await?;
+        let is_given_up =
+            |session: &&Recovered| session.events.iter().any(|event| event.kind == "session.error");
+        for session in recovered.iter().filter(is_given_up) {
+            self.statistics.quarantines.inc();
+            self.log.warn("session_quarantined", &[("session_key", &session.key.to_string())]);
+        }
         self.publish(recovered);
         let count = claims.len();
         for (claim, permit) in claims.into_iter().zip(permits) {

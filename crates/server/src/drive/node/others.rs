@@ -96,7 +96,7 @@ impl Node {
     }
 
     /// Has the seat of a session look into its inbox.
-    pub(super) fn call_seat(&self, key: i64) {
+    pub(in crate::drive) fn call_seat(&self, key: i64) {
         if let Some(seat) = self.seats().get(&key) {
             // A seat that is gone has given its lease back.
             let _ = seat.send(SeatMessage::Inbox);

@@ -29,6 +29,20 @@ impl SessionUsage {
         self
     }
 
+    /// Tokens that models read, also those that came from a cache or went into one.
+    #[must_use]
+    pub fn tokens_read(&self) -> u64 {
+        let tokens = &self.tokens;
+        tokens.input_tokens + tokens.cache_read_input_tokens + tokens.cache_creation_input_tokens
+    }
+
+    /// Money in millionths of a dollar.
+    #[must_use]
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "no session costs so much")]
+    pub fn cost_micros(&self) -> u64 {
+        (self.cost_usd.max(0.0) * 1e6).round() as u64
+    }
+
     /// As clients read it. A credit costs `credit_usd`.
     #[must_use]
     pub fn view(&self, active_seconds: f64, credit_usd: f64) -> Value {

@@ -58,6 +58,19 @@ pub struct TenantRow {
     pub data_key: Vec<u8>,
 }
 
+/// Numbers for metrics.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// Sessions by status, those that are quarantined, and actions that are open.
+    pub sessions: Vec<(String, u64)>,
+    /// Microseconds since the session was due that waits longest for a node.
+    pub due_micros: u64,
+    /// Microseconds since the oldest action was asked that is open.
+    pub pending_micros: u64,
+    /// Bytes of the files of all tenants.
+    pub file_bytes: u64,
+}
+
 /// Makes the sealed key of a new tenant.
 pub type MakeDataKey = Box<dyn FnOnce(TenantId) -> Vec<u8> + Send>;
 
@@ -91,6 +104,6 @@ pub trait OperationsDb {
     fn backup(&self, to: PathBuf) -> DbFuture<'_, ()>;
     /// Removes what no one needs: rows of deleted sessions, answers that no one can ask for again. Answers with how many.
     fn clean(&self, now: Time) -> DbFuture<'_, u64>;
-    /// Numbers for metrics: sessions by status, and actions that are open.
-    fn counts(&self) -> DbFuture<'_, Vec<(String, u64)>>;
+    /// Numbers for metrics.
+    fn counts(&self) -> DbFuture<'_, Counts>;
 }

@@ -223,6 +223,13 @@ pub trait SessionsDb {
     ) -> DbFuture<'_, Done<SessionRow>>;
     /// Deletes a session. Answers with its key.
     fn delete_session(&self, tenant: TenantId, id: SessionId, once: Once<i64>) -> DbFuture<'_, Done<i64>>;
+    /// Deletes sessions of a tenant that rest since before this and wait for nothing. Answers with them.
+    fn delete_stale(
+        &self,
+        tenant: TenantId,
+        before: Time,
+        limit: usize,
+    ) -> DbFuture<'_, Vec<(i64, SessionId)>>;
     /// Takes inputs into a session.
     fn send_inputs(&self, send: SendInputs, once: Once<Sent>) -> DbFuture<'_, Done<Sent>>;
     /// Stops the turn of a session. True when there is one to stop.

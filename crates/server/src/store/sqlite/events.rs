@@ -11,6 +11,7 @@ use crate::model::problem::Problem;
 use crate::model::refusal::Refusal;
 use crate::model::time::Time;
 use crate::store::error::DbError;
+use crate::store::head::{made_at, may_be_announced};
 use crate::store::port::{EventQuery, ListedPage, StreamStart};
 
 const SELECT: &str =
@@ -115,11 +116,14 @@ pub(super) fn start(
 /// The last event that was stored when an id was made.
 fn announced(connection: &Connection, key: i64, id: EventId, created_at: Time) -> Result<u64, DbError> {
     let unknown = || DbError::from(Refusal::not_found("event", id));
-    let milliseconds = id.milliseconds().ok_or_else(unknown)?;
-    let made = Time(i64::try_from(milliseconds).unwrap_or(i64::MAX).saturating_mul(1000));
-    // An id is made to a millisecond; clocks of nodes differ by a little.
-    let slack = 2_000;
-    if made.after(slack) < created_at || Time::now().after(slack) < made {
+    let made = made_at(id).ok_or_else(unknown)?;
+    let (works, last_at) = connection
+        .prepare_cached(
+            "SELECT status NOT IN ('idle', 'terminated'), last_at FROM heads WHERE session_key = ?1",
+        )?
+        .query_row([key], |row| Ok((row.get(0)?, time(row, 1)?)))?;
+    let until = if works { Time::now() } else { last_at };
+    if !may_be_announced(made, created_at, until) {
         return Err(unknown());
     }
     let sql = "SELECT coalesce(max(seq), 0) FROM events WHERE session_key = ?1 AND at <= ?2";

@@ -17,14 +17,16 @@ mod sessions;
 mod threads;
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures::future::BoxFuture;
 use rusqlite::{Connection, ErrorCode};
 
+pub use connections::Line;
 pub use migrate::state as migration_state;
 
-use self::connections::{Readers, Writer};
+use self::connections::{DatabaseFile, Readers, Writer, pass};
 use crate::store::error::DbError;
 use crate::store::health::Health;
 
@@ -41,6 +43,8 @@ pub struct SqliteDb {
     path: PathBuf,
     writer: Writer,
     readers: Readers,
+    /// In simulations, what is between this node and the database.
+    line: Option<Arc<dyn Line>>,
 }
 
 impl SqliteDb {
@@ -52,27 +56,46 @@ impl SqliteDb {
         let mut connection = connect(path)?;
         migrate::apply(&mut connection)?;
         let readers = Readers::start(path)?;
-        Ok(Self { path: path.to_path_buf(), writer: Writer::start(connection)?, readers })
+        let writer = Writer::start(connection, Some(DatabaseFile::at(path)?))?;
+        Ok(Self { path: path.to_path_buf(), writer, readers, line: None })
+    }
+
+    /// The same database over a line, for simulations.
+    #[must_use]
+    pub fn over(self, line: Arc<dyn Line>) -> Self {
+        Self { line: Some(line), ..self }
     }
 
     /// How its writer is doing.
     #[must_use]
-    pub fn health(&self) -> std::sync::Arc<Health> {
-        std::sync::Arc::clone(&self.writer.health)
+    pub fn health(&self) -> Arc<Health> {
+        Arc::clone(&self.writer.health)
     }
 
     fn write<T: Send + 'static>(
         &self,
         work: impl FnOnce(&Connection) -> Result<T, DbError> + Send + 'static,
     ) -> BoxFuture<'static, Result<T, DbError>> {
-        self.writer.run(work)
+        match &self.line {
+            None => self.writer.run(work),
+            Some(line) => {
+                let writer = self.writer.clone();
+                pass(&**line, move || writer.run(work))
+            }
+        }
     }
 
     fn read<T: Send + 'static>(
         &self,
         work: impl FnOnce(&Connection) -> Result<T, DbError> + Send + 'static,
     ) -> BoxFuture<'static, Result<T, DbError>> {
-        self.readers.run(work)
+        match &self.line {
+            None => self.readers.run(work),
+            Some(line) => {
+                let readers = self.readers.clone();
+                pass(&**line, move || readers.run(work))
+            }
+        }
     }
 }
 

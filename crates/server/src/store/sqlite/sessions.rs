@@ -201,6 +201,30 @@ fn delete(connection: &Connection, tenant: TenantId, id: SessionId) -> Result<i6
     Ok(key)
 }
 
+/// Deletes sessions that rest since before a time and wait for nothing.
+fn delete_stale(
+    connection: &Connection,
+    tenant: TenantId,
+    before: Time,
+    limit: usize,
+) -> Result<Vec<(i64, SessionId)>, DbError> {
+    let mut select = connection.prepare_cached(
+        "SELECT s.key, s.id FROM sessions s JOIN heads h ON h.session_key = s.key
+         WHERE s.tenant_id = ?1 AND s.deleted_at IS NULL AND h.last_at < ?2 AND h.status IN ('idle', 'terminated')
+             AND h.lease_node IS NULL AND h.wake_at IS NULL
+             AND NOT EXISTS (SELECT 1 FROM pending p WHERE p.session_key = s.key AND p.closed_at IS NULL)
+         ORDER BY s.key LIMIT ?3",
+    )?;
+    let limit = i64::try_from(limit).unwrap_or(i64::MAX);
+    let rows = select
+        .query_map(params![tenant.0, before.0, limit], |row| Ok((row.get(0)?, SessionId(raw(row, 1)?))))?;
+    let stale: Vec<(i64, SessionId)> = rows.collect::<Result<_, _>>()?;
+    for (_, id) in &stale {
+        delete(connection, tenant, *id)?;
+    }
+    Ok(stale)
+}
+
 fn list(connection: &Connection, query: &SessionQuery) -> Result<ListedPage<SessionRow>, DbError> {
     let mut conditions = vec![("s.deleted_at IS NULL".to_owned(), Vec::new())];
     if let Some(agent) = query.agent {
@@ -286,6 +310,15 @@ impl SessionsDb for SqliteDb {
 
     fn delete_session(&self, tenant: TenantId, id: SessionId, done: Once<i64>) -> DbFuture<'_, Done<i64>> {
         self.write(move |connection| once(connection, done, || delete(connection, tenant, id)))
+    }
+
+    fn delete_stale(
+        &self,
+        tenant: TenantId,
+        before: Time,
+        limit: usize,
+    ) -> DbFuture<'_, Vec<(i64, SessionId)>> {
+        self.write(move |connection| delete_stale(connection, tenant, before, limit))
     }
 
     fn send_inputs(&self, send: SendInputs, done: Once<Sent>) -> DbFuture<'_, Done<Sent>> {

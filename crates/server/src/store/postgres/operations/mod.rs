@@ -10,13 +10,15 @@ use tokio_postgres::Row;
 
 use super::columns::{number, uuid};
 use super::resources::deliveries;
-use super::{LONG_DEADLINE, PostgresDb, connections};
+use super::{LONG_DEADLINE, NOW, PostgresDb, connections};
 
 use crate::model::ids::TenantId;
 use crate::model::refusal::Refusal;
 use crate::model::time::Time;
 use crate::store::error::DbError;
-use crate::store::port::{DbFuture, KEPT_ANSWER, MakeDataKey, NewToken, OperationsDb, TenantRow, TokenRow};
+use crate::store::port::{
+    Counts, DbFuture, KEPT_ANSWER, MakeDataKey, NewToken, OperationsDb, TenantRow, TokenRow,
+};
 pub use inspect::Inspection;
 
 /// Deleted sessions whose rows are removed in one transaction.
@@ -83,11 +85,26 @@ async fn clean_uploads(transaction: &Transaction<'_>, now: Time) -> Result<u64, 
     Ok(transaction.execute(&transaction.prepare_cached(sql).await?, &[&old]).await?)
 }
 
-async fn counts(connection: &Object) -> Result<Vec<(String, u64)>, DbError> {
+async fn counts(connection: &Object) -> Result<Counts, DbError> {
     let sql = "SELECT status, count(*) FROM heads GROUP BY status
+        UNION ALL SELECT 'quarantined', count(*) FROM heads WHERE quarantined_at IS NOT NULL
         UNION ALL SELECT 'pending', count(*) FROM pending WHERE closed_at IS NULL";
     let rows = connection.query(&connection.prepare_cached(sql).await?, &[]).await?;
-    rows.iter().map(|row| Ok((row.try_get(0)?, number(row, 1)?))).collect()
+    let sessions =
+        rows.iter().map(|row| Ok((row.try_get(0)?, number(row, 1)?))).collect::<Result<_, DbError>>()?;
+    let sql = format!(
+        "SELECT greatest(coalesce({NOW} - (SELECT min(wake_at) FROM heads
+                WHERE wake_at IS NOT NULL AND lease_node IS NULL AND quarantined_at IS NULL), 0), 0),
+            greatest(coalesce({NOW} - (SELECT min(asked_at) FROM pending WHERE closed_at IS NULL), 0), 0),
+            (SELECT coalesce(sum(size), 0)::bigint FROM files WHERE blob <> '')"
+    );
+    let row = connection.query_one(&connection.prepare_cached(&sql).await?, &[]).await?;
+    Ok(Counts {
+        sessions,
+        due_micros: number(&row, 0)?,
+        pending_micros: number(&row, 1)?,
+        file_bytes: number(&row, 2)?,
+    })
 }
 
 impl OperationsDb for PostgresDb {
@@ -166,7 +183,7 @@ impl OperationsDb for PostgresDb {
         self.write(move |transaction| Box::pin(clean(transaction, now)))
     }
 
-    fn counts(&self) -> DbFuture<'_, Vec<(String, u64)>> {
+    fn counts(&self) -> DbFuture<'_, Counts> {
         self.read(|connection| Box::pin(counts(connection)))
     }
 }

@@ -9,6 +9,7 @@ use crate::model::problem::Problem;
 use crate::model::refusal::Refusal;
 use crate::model::time::Time;
 use crate::store::error::DbError;
+use crate::store::head::{made_at, may_be_announced};
 use crate::store::port::{EventQuery, ListedPage, StreamStart};
 use crate::store::postgres::NOW;
 use crate::store::postgres::columns::{number, optional_raw, optional_time, raw, stored, time, uuid};
@@ -117,16 +118,15 @@ pub(in crate::store::postgres) async fn start(
 /// The last event that was stored when an id was made.
 async fn announced(connection: &Object, key: i64, id: EventId, created_at: Time) -> Result<u64, DbError> {
     let unknown = || DbError::from(Refusal::not_found("event", id));
-    let milliseconds = id.milliseconds().ok_or_else(unknown)?;
-    let made = Time(i64::try_from(milliseconds).unwrap_or(i64::MAX).saturating_mul(1000));
-    // An id is made to a millisecond; clocks of nodes differ by a little.
-    let slack = 2_000;
+    let made = made_at(id).ok_or_else(unknown)?;
     let sql = format!(
-        "SELECT (SELECT coalesce(max(seq), 0) FROM events WHERE session_key = $1 AND at <= $2), {NOW}"
+        "SELECT (SELECT coalesce(max(seq), 0) FROM events WHERE session_key = $1 AND at <= $2),
+            CASE WHEN status IN ('idle', 'terminated') THEN last_at ELSE {NOW} END
+         FROM heads WHERE session_key = $1"
     );
     let statement = connection.prepare_cached(&sql).await?;
     let row = connection.query_one(&statement, &[&key, &made.0]).await?;
-    if made.after(slack) < created_at || time(&row, 1)?.after(slack) < made {
+    if !may_be_announced(made, created_at, time(&row, 1)?) {
         return Err(unknown());
     }
     number(&row, 0)

@@ -250,6 +250,33 @@ async fn delete(transaction: &Transaction<'_>, tenant: TenantId, id: SessionId) 
     Ok(row.session.key)
 }
 
+/// Deletes sessions that rest since before a time and wait for nothing.
+async fn delete_stale(
+    transaction: &Transaction<'_>,
+    tenant: TenantId,
+    before: Time,
+    limit: usize,
+) -> Result<Vec<(i64, SessionId)>, DbError> {
+    let statement = transaction
+        .prepare_cached(
+            "SELECT s.key, s.id FROM sessions s JOIN heads h ON h.session_key = s.key
+             WHERE s.tenant_id = $1 AND s.deleted_at IS NULL AND h.last_at < $2 AND h.status IN ('idle', 'terminated')
+                 AND h.lease_node IS NULL AND h.wake_at IS NULL
+                 AND NOT EXISTS (SELECT 1 FROM pending p WHERE p.session_key = s.key AND p.closed_at IS NULL)
+             ORDER BY s.key LIMIT $3 FOR UPDATE OF h SKIP LOCKED",
+        )
+        .await?;
+    let limit = i64::try_from(limit).unwrap_or(i64::MAX);
+    let rows = transaction.query(&statement, &[&uuid(tenant.0), &before.0, &limit]).await?;
+    let mut stale = Vec::new();
+    for row in rows {
+        let id = SessionId(raw(&row, 1)?);
+        delete(transaction, tenant, id).await?;
+        stale.push((row.try_get(0)?, id));
+    }
+    Ok(stale)
+}
+
 async fn list(connection: &Object, query: &SessionQuery) -> Result<ListedPage<SessionRow>, DbError> {
     let mut conditions = Conditions::default();
     conditions.plain("s.deleted_at IS NULL");
@@ -332,6 +359,15 @@ impl SessionsDb for PostgresDb {
 
     fn delete_session(&self, tenant: TenantId, id: SessionId, done: Once<i64>) -> DbFuture<'_, Done<i64>> {
         self.write(move |transaction| Box::pin(once(transaction, done, delete(transaction, tenant, id))))
+    }
+
+    fn delete_stale(
+        &self,
+        tenant: TenantId,
+        before: Time,
+        limit: usize,
+    ) -> DbFuture<'_, Vec<(i64, SessionId)>> {
+        self.write(move |transaction| Box::pin(delete_stale(transaction, tenant, before, limit)))
     }
 
     fn send_inputs(&self, send: SendInputs, done: Once<Sent>) -> DbFuture<'_, Done<Sent>> {

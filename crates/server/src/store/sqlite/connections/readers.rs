@@ -21,7 +21,7 @@ const CACHE: i64 = 1_024;
 type Work = Box<dyn FnOnce(&Connection) + Send>;
 
 /// Hands reads to the threads.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(in crate::store::sqlite) struct Readers(Sender<Work>);
 
 impl Readers {

@@ -1,7 +1,9 @@
 //! The one writer of a SQLite database: a thread that takes everything that waits into one transaction, each piece of work in
 //! a savepoint of its own, so that one sync serves many and one failure spoils no other.
 
+use std::os::unix::fs::MetadataExt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -17,6 +19,35 @@ use crate::store::health::Health;
 
 /// The most pieces of work in one transaction.
 const MOST_TOGETHER: usize = 256;
+
+/// The file of a database. One that was removed, or replaced by a backup, while it is open would take everything that is written and
+/// keep nothing of it.
+#[derive(Debug)]
+pub(in crate::store::sqlite) struct DatabaseFile {
+    path: PathBuf,
+    identity: (u64, u64),
+}
+
+impl DatabaseFile {
+    /// The file at this path.
+    pub(in crate::store::sqlite) fn at(path: &Path) -> Result<Self, DbError> {
+        Ok(Self { path: path.to_path_buf(), identity: identity(path)? })
+    }
+
+    fn check(&self) -> Result<(), DbError> {
+        if identity(&self.path)? == self.identity {
+            return Ok(());
+        }
+        Err(DbError::Unavailable("the file of the database was replaced; restart the server".to_owned()))
+    }
+}
+
+fn identity(path: &Path) -> Result<(u64, u64), DbError> {
+    match std::fs::metadata(path) {
+        Ok(found) => Ok((found.dev(), found.ino())),
+        Err(error) => Err(DbError::Unavailable(format!("the file of the database: {error}"))),
+    }
+}
 
 /// A piece of work.
 trait Piece: Send {
@@ -56,7 +87,7 @@ where
 }
 
 /// Hands work to the thread.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(in crate::store::sqlite) struct Writer {
     sender: Sender<Box<dyn Piece>>,
     pub(in crate::store::sqlite) health: Arc<Health>,
@@ -64,13 +95,16 @@ pub(in crate::store::sqlite) struct Writer {
 
 impl Writer {
     /// Starts the thread. It ends when the writer is dropped, after everything that was handed over.
-    pub(in crate::store::sqlite) fn start(connection: Connection) -> Result<Self, DbError> {
+    pub(in crate::store::sqlite) fn start(
+        connection: Connection,
+        file: Option<DatabaseFile>,
+    ) -> Result<Self, DbError> {
         let (sender, receiver) = channel();
         let health = Arc::new(Health::good());
         let shared = Arc::clone(&health);
         std::thread::Builder::new()
             .name("sqlite-writer".to_owned())
-            .spawn(move || serve(&connection, &receiver, &shared))
+            .spawn(move || serve(&connection, file.as_ref(), &receiver, &shared))
             .map_err(|error| DbError::Unavailable(error.to_string()))?;
         Ok(Self { sender, health })
     }
@@ -90,12 +124,18 @@ impl Writer {
     }
 }
 
-fn serve(connection: &Connection, receiver: &Receiver<Box<dyn Piece>>, health: &Health) {
+fn serve(
+    connection: &Connection,
+    file: Option<&DatabaseFile>,
+    receiver: &Receiver<Box<dyn Piece>>,
+    health: &Health,
+) {
     while let Ok(first) = receiver.recv() {
         let mut together = vec![first];
         together.extend(std::iter::from_fn(|| receiver.try_recv().ok()).take(MOST_TOGETHER - 1));
         let begun = Instant::now();
-        let committed = transact(connection, &mut together);
+        let there = file.map_or(Ok(()), DatabaseFile::check);
+        let committed = there.and_then(|()| transact(connection, &mut together));
         health.set_good(committed.is_ok());
         if committed.is_ok() {
             let micros = u64::try_from(begun.elapsed().as_micros()).unwrap_or(u64::MAX);
@@ -142,7 +182,7 @@ mod tests {
     fn writer() -> Writer {
         let connection = Connection::open_in_memory().unwrap();
         connection.execute_batch("CREATE TABLE t (x INTEGER NOT NULL)").unwrap();
-        Writer::start(connection).unwrap()
+        Writer::start(connection, None).unwrap()
     }
 
     fn count(writer: &Writer) -> i64 {
@@ -174,5 +214,23 @@ mod tests {
         }
         assert_eq!(count(&writer), 51);
         assert!(writer.health.is_good());
+    }
+
+    #[test]
+    fn a_file_that_was_removed_or_replaced_takes_nothing_more() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("server.db");
+        let connection = Connection::open(&path).unwrap();
+        connection.execute_batch("CREATE TABLE t (x INTEGER NOT NULL)").unwrap();
+        let writer = Writer::start(connection, Some(DatabaseFile::at(&path).unwrap())).unwrap();
+        assert_eq!(count(&writer), 0);
+        let moved = folder.path().join("moved.db");
+        let write = || futures::executor::block_on(writer.run(|_| Ok(())));
+        std::fs::rename(&path, &moved).unwrap();
+        assert!(matches!(write(), Err(DbError::Unavailable(_))) && !writer.health.is_good());
+        std::fs::copy(&moved, &path).unwrap();
+        assert!(matches!(write(), Err(DbError::Unavailable(_))), "another file with its name");
+        std::fs::rename(&moved, &path).unwrap();
+        assert_eq!(write(), Ok(()), "its own is back");
     }
 }

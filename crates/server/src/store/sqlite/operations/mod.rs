@@ -13,7 +13,9 @@ use super::resources::deliveries;
 use crate::model::ids::TenantId;
 use crate::model::time::Time;
 use crate::store::error::DbError;
-use crate::store::port::{DbFuture, KEPT_ANSWER, MakeDataKey, NewToken, OperationsDb, TenantRow, TokenRow};
+use crate::store::port::{
+    Counts, DbFuture, KEPT_ANSWER, MakeDataKey, NewToken, OperationsDb, TenantRow, TokenRow,
+};
 use crate::store::sqlite::{SqliteDb, migrate};
 
 /// Pages that a copy takes at a time, and how long it then lets others write.
@@ -70,16 +72,28 @@ fn clean(connection: &Connection, now: Time) -> Result<u64, DbError> {
     Ok(keys.len() as u64 + answers as u64 + deliveries as u64)
 }
 
-fn counts(connection: &Connection) -> Result<Vec<(String, u64)>, DbError> {
-    let mut statement = connection.prepare_cached("SELECT status, count(*) FROM heads GROUP BY status")?;
+fn counts(connection: &Connection) -> Result<Counts, DbError> {
+    let mut statement = connection.prepare_cached(
+        "SELECT status, count(*) FROM heads GROUP BY status
+         UNION ALL SELECT 'quarantined', count(*) FROM heads WHERE quarantined_at IS NOT NULL
+         UNION ALL SELECT 'pending', count(*) FROM pending WHERE closed_at IS NULL",
+    )?;
     let rows = statement.query_map([], |row| Ok((row.get(0)?, number(row, 1)?)))?;
-    let mut counts: Vec<(String, u64)> = rows.collect::<Result<_, _>>()?;
-    let pending = "SELECT count(*) FROM pending WHERE closed_at IS NULL";
-    counts.push((
-        "pending".to_owned(),
-        connection.prepare_cached(pending)?.query_row([], |row| number(row, 0))?,
-    ));
-    Ok(counts)
+    let sessions = rows.collect::<Result<_, _>>()?;
+    let now = Time::now();
+    let age = |sql: &str| -> Result<u64, DbError> {
+        let since: Option<i64> = connection.prepare_cached(sql)?.query_row([], |row| row.get(0))?;
+        Ok(since.and_then(|since| u64::try_from(now.0 - since).ok()).unwrap_or(0))
+    };
+    Ok(Counts {
+        sessions,
+        due_micros: age("SELECT min(wake_at) FROM heads
+            WHERE wake_at IS NOT NULL AND lease_node IS NULL AND quarantined_at IS NULL")?,
+        pending_micros: age("SELECT min(asked_at) FROM pending WHERE closed_at IS NULL")?,
+        file_bytes: connection
+            .prepare_cached("SELECT coalesce(sum(size), 0) FROM files WHERE blob <> ''")?
+            .query_row([], |row| number(row, 0))?,
+    })
 }
 
 impl OperationsDb for SqliteDb {
@@ -166,7 +180,7 @@ impl OperationsDb for SqliteDb {
         self.write(move |connection| clean(connection, now))
     }
 
-    fn counts(&self) -> DbFuture<'_, Vec<(String, u64)>> {
+    fn counts(&self) -> DbFuture<'_, Counts> {
         self.read(counts)
     }
 }
