@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use super::{ConfigError, Rates};
+use super::{ConfigError, ContainerFile, Rates};
 
 /// How often webhook endpoints are tried.
 #[derive(Debug, Clone, Default, Deserialize)]
@@ -64,6 +64,8 @@ pub struct ConfigFile {
     pub private_hosts: Vec<String>,
     /// What a credit costs in dollars.
     pub credit_usd: Option<f64>,
+    /// Where `cloud` environments run in containers.
+    pub container: ContainerFile,
     /// How much is logged.
     pub log_level: Option<String>,
     /// Settings of the runtime, such as providers.
