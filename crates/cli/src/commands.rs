@@ -132,6 +132,9 @@ pub enum Command {
         /// The shell.
         shell: clap_complete::Shell,
     },
+    /// Run tools for a server, over pipes.
+    #[command(hide = true)]
+    ToolHost,
     /// Print the man page.
     #[command(hide = true)]
     Man,

@@ -16,6 +16,7 @@ mod serve;
 mod sessions;
 #[cfg(feature = "tui")]
 mod terminal;
+mod tool_host;
 
 use std::process::ExitCode;
 
@@ -132,6 +133,7 @@ fn command(words: &[std::ffi::OsString]) -> Result<Exit, Fault> {
         Command::Login { provider } => login::store(&provider, environment),
         Command::Logout => login::remove(&environment),
         Command::Completions { shell } => completions::print_completions(shell),
+        Command::ToolHost => tool_host::run(),
         Command::Man => completions::print_man_page(),
         Command::Trust { folder } => config::trust(folder.as_ref(), &environment),
     }

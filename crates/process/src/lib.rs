@@ -20,6 +20,7 @@ pub use captured::{
 };
 pub use end_by_signal::end_by_signal;
 pub use memory::return_free_memory;
+pub use sandbox::loopback_to_socket;
 pub use server_process::ServerProcess;
 pub use task_file::TaskFile;
 pub use tree::{hold_terminal, own_process_tree, set_terminal_overlay, set_terminal_taken};

@@ -3,11 +3,16 @@
 //! word.
 
 use std::io;
+use std::path::Path;
 use std::process::ExitStatus;
 use std::time::Duration;
 
 use tokio::process::{ChildStderr, ChildStdin, ChildStdout, Command};
 
+use crate::sandbox::start::{keep_open, passed_on, program_command};
+use crate::sandbox::{Confinement, Running};
+#[cfg(target_os = "linux")]
+use crate::tree::Confines;
 use crate::tree::escaped;
 use crate::tree::{Launch, ProcessTree};
 
@@ -15,6 +20,8 @@ use crate::tree::{Launch, ProcessTree};
 #[derive(Debug)]
 pub struct ServerProcess {
     tree: ProcessTree,
+    /// What a confined process needs; removed after it.
+    _running: Option<Running>,
 }
 
 impl ServerProcess {
@@ -22,25 +29,59 @@ impl ServerProcess {
     ///
     /// # Errors
     /// When the program cannot be started.
-    pub fn start(mut command: Command) -> io::Result<Self> {
+    pub fn start(command: Command) -> io::Result<Self> {
+        Self::start_in(command, None)
+    }
+
+    /// Starts a program confined. `describe` gives it its arguments, its environment and its pipes; what the confinement needs is
+    /// added to the environment.
+    ///
+    /// # Errors
+    /// When the program cannot be started or confined.
+    pub fn start_confined(
+        program: &Path,
+        confinement: Confinement,
+        describe: impl FnOnce(&mut Command),
+    ) -> io::Result<Self> {
+        let mut command = program_command(program, Some(&confinement));
+        describe(&mut command);
+        for (name, value) in confinement.environment() {
+            command.env(name, value);
+        }
+        Self::start_in(command, Some(confinement))
+    }
+
+    fn start_in(mut command: Command, confinement: Option<Confinement>) -> io::Result<Self> {
         let mark = escaped::new_mark();
         command.env(escaped::VARIABLE, &mark);
+        let passed = confinement.as_ref().map(passed_on).unwrap_or_default();
+        #[cfg(target_os = "linux")]
+        let mut confinement = confinement;
+        #[cfg(target_os = "linux")]
+        let mut confined = confinement.as_mut().and_then(Confinement::take_child);
         let (connection, mut end) = Launch::new()?.split();
         // SAFETY: the closure runs in the child between fork and exec. It makes only direct system calls, allocates
         // nothing and takes no lock.
         unsafe {
             command.pre_exec(move || {
                 #[cfg(target_os = "linux")]
-                end.enter(None)?;
+                end.enter(confined.as_mut().map(|part| part as &mut dyn Confines))?;
                 #[cfg(not(target_os = "linux"))]
                 end.enter()?;
-                Ok(())
+                keep_open(&passed)
             });
         }
         #[cfg(target_os = "linux")]
         let _starting = crate::tree::starting();
-        let child = command.spawn()?;
-        Ok(Self { tree: ProcessTree::new(child, connection, mark)? })
+        let child = match (command.spawn(), &confinement) {
+            (Ok(child), _) => child,
+            (Err(error), Some(confinement)) => return Err(confinement.explain(error)),
+            (Err(error), None) => return Err(error),
+        };
+        let mut process = Self { tree: ProcessTree::new(child, connection, mark)?, _running: None };
+        // When this fails the process is dropped, and with that it ends.
+        process._running = confinement.map(Confinement::started).transpose()?;
+        Ok(process)
     }
 
     /// Its input, once.
@@ -77,7 +118,6 @@ impl ServerProcess {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::path::Path;
     use std::process::Stdio;
 
     fn shell(folder: &Path, script: &str) -> ServerProcess {

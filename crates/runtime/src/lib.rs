@@ -27,8 +27,14 @@ pub use qoder_store::VERSION;
 pub use qoder_config as config;
 /// MCP servers: how they are described, spoken with and watched.
 pub use qoder_mcp as mcp;
+/// Programs that end with everything they started.
+pub use qoder_process::ServerProcess;
+/// The sandbox of commands, and the hosts that a proxy leaves.
+pub use qoder_process::sandbox as confinement;
 /// Where sessions are kept.
 pub use qoder_store as store;
 pub use qoder_store::{catalog, layout};
 /// Traces and metrics for a collector.
 pub use qoder_telemetry as telemetry;
+/// Built-in tools in a process of their own, inside of a session's environment.
+pub use qoder_tools::host as tool_host;

@@ -8,6 +8,7 @@ mod ask;
 mod call;
 mod files;
 mod git;
+pub mod host;
 mod images;
 mod mcp;
 mod output;
@@ -22,6 +23,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use qoder_core::ports::Tool;
+use tokio::io::{AsyncRead, AsyncWrite};
 
 use crate::call::declared::Declared;
 use crate::web::hosts::Hosts;
@@ -39,6 +41,23 @@ pub use web::hosts::{DeniedHosts, NameLookup, PrivateHosts, SystemLookup};
 pub use web::post::{PostError, post_json};
 pub use web::search_provider::{SearchService, SearchSettings};
 pub use worktree::agent as agent_worktree;
+
+/// All built-in tools, with those in the hands of a tool host that it runs.
+#[must_use]
+pub fn built_in_with_host(settings: &ToolSettings, host: &Arc<host::ToolHost>) -> Vec<Arc<dyn Tool>> {
+    host::remote(built_in(settings), host, settings)
+}
+
+/// Runs built-in tools for a caller at the other end of these pipes, until the input ends: the tool host.
+///
+/// # Errors
+/// When a pipe fails, or what comes is not the protocol.
+pub async fn serve_tool_host(
+    input: impl AsyncRead + Unpin,
+    output: impl AsyncWrite + Send + Unpin + 'static,
+) -> std::io::Result<()> {
+    host::serve(input, output, built_in).await
+}
 
 /// All built-in tools, in the order in which they are advertised. Cheap: schemas are built at their first use.
 #[must_use]

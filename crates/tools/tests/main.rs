@@ -5,6 +5,7 @@ mod ask;
 mod common;
 mod definitions_and_input;
 mod files;
+mod host;
 mod mcp_without_servers;
 mod sandbox;
 mod shell;

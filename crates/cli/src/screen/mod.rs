@@ -55,6 +55,11 @@ pub fn print_json(value: &Value) -> Result<(), Fault> {
     print_json_line(format!("{value:#}"))
 }
 
+/// Stdout as a pipe to a program that started this one and reads JSON lines.
+pub fn pipe() -> tokio::io::Stdout {
+    tokio::io::stdout()
+}
+
 /// Prints JSON text as a line on stdout.
 pub fn print_json_line(json: String) -> Result<(), Fault> {
     let mut line = json.into_bytes();

@@ -79,6 +79,15 @@ pub struct ListenArguments {
     /// Address whose `X-Forwarded-For` is trusted. May be repeated.
     #[arg(long, value_name = "ADDRESS", value_delimiter = ',', env = "QODER_SERVE_TRUSTED_PROXY")]
     pub trusted_proxy: Vec<IpAddr>,
+    /// Run `cloud` environments in containers of this program: docker, podman, or a path. Without it, in the sandbox of this machine.
+    #[arg(long, value_name = "PROGRAM", global = true, env = "QODER_SERVE_CONTAINER")]
+    pub container: Option<String>,
+    /// Image that containers are made of.
+    #[arg(long, value_name = "IMAGE", global = true, env = "QODER_SERVE_CONTAINER_IMAGE")]
+    pub container_image: Option<String>,
+    /// Runtime of containers, such as runsc. Default: that of the program.
+    #[arg(long, value_name = "NAME", global = true, env = "QODER_SERVE_CONTAINER_RUNTIME")]
+    pub container_runtime: Option<String>,
     /// Log level: error, warn, info or debug.
     #[arg(long, value_name = "LEVEL", env = "QODER_SERVE_LOG_LEVEL")]
     pub log_level: Option<String>,

@@ -5,7 +5,7 @@ mod operations;
 
 use std::collections::BTreeMap;
 
-use qoder_server::config::{Config, ServeOptions};
+use qoder_server::config::{Config, ContainerOptions, ServeOptions};
 use qoder_server::serve::ServeError;
 
 use arguments::DataArguments;
@@ -95,6 +95,11 @@ impl arguments::ListenArguments {
             tls_key: self.tls_key,
             behind_proxy: self.behind_proxy,
             trusted_proxies: self.trusted_proxy,
+            container: ContainerOptions {
+                program: self.container,
+                image: self.container_image,
+                runtime: self.container_runtime,
+            },
             log_level: self.log_level,
         }
     }

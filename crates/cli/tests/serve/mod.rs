@@ -2,6 +2,7 @@
 #![expect(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
 
 mod automation;
+mod containers;
 mod crash;
 mod deployment;
 mod edge;
@@ -25,5 +26,6 @@ mod skills;
 mod streams;
 pub mod support;
 mod threads;
+mod tool_host;
 mod usage;
 mod vaults;

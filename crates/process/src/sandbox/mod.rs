@@ -22,7 +22,7 @@ mod linux;
 
 pub use confinement::Confinement;
 pub use error::SandboxError;
-pub use network::{HostRules, Resolver, system_resolver};
+pub use network::{HostRules, Resolver, SocketProxy, loopback_to_socket, system_resolver};
 pub use plan::{NetworkPlan, Sandbox, SandboxPlaces, SandboxPlan};
 pub use probe::{Check, SandboxReport, report};
 pub use scratch::Scratch;

@@ -3,6 +3,7 @@
 use std::ffi::OsString;
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd};
+use std::path::Path;
 #[cfg(target_os = "linux")]
 use std::process::Stdio;
 
@@ -14,17 +15,22 @@ use crate::environment::bash_path;
 
 /// Bash, or the program that starts it confined.
 pub(crate) fn shell_command(confinement: Option<&Confinement>) -> Command {
+    let mut builder = program_command(bash_path(), confinement);
+    if confinement.is_none_or(|confinement| confinement.prefix().is_empty()) {
+        builder.arg0("bash");
+    }
+    builder
+}
+
+/// A program, or the one that starts it confined.
+pub(crate) fn program_command(program: &Path, confinement: Option<&Confinement>) -> Command {
     match confinement.map(Confinement::prefix).and_then(<[OsString]>::split_first) {
-        Some((program, arguments)) => {
-            let mut builder = Command::new(program);
-            builder.args(arguments).arg(bash_path());
+        Some((confining, arguments)) => {
+            let mut builder = Command::new(confining);
+            builder.args(arguments).arg(program);
             builder
         }
-        None => {
-            let mut builder = Command::new(bash_path());
-            builder.arg0("bash");
-            builder
-        }
+        None => Command::new(program),
     }
 }
 

@@ -25,7 +25,8 @@ impl Setup {
     pub(super) fn wanted_checkpoints(&self) -> Option<Arc<Checkpoints>> {
         let by_default = self.options.checkpoints_by_default;
         let wanted = self.demands_checkpoints() || self.config.settings.flag(ENABLED, by_default);
-        wanted.then(|| Arc::new(self.checkpoints()))
+        // A tool host changes files without asking this process.
+        (wanted && self.options.tool_host.is_none()).then(|| Arc::new(self.checkpoints()))
     }
 
     /// True when an SDK asks for checkpoints; that is an order and not a preference.

@@ -10,6 +10,7 @@ use qoder_core::OptionNames;
 use qoder_core::ports::{Thinking, Tool};
 use qoder_models::{HttpClients, ModelConfigError, ModelOptions};
 use qoder_process::sandbox::SandboxSettings;
+use qoder_tools::host::ToolHost;
 use qoder_types::server::ToolPolicies;
 use qoder_types::workspace::Isolation;
 use qoder_types::{PermissionMode, RuleSource, ToolDefinition};
@@ -133,6 +134,8 @@ pub struct Options {
     /// The environment that the session has for itself. The cautions that protect a person's machine are then off, whatever
     /// leaves the environment is denied, and commands run confined.
     pub isolation: Option<Isolation>,
+    /// Runs built-in tools inside of the session's environment, in place of this process. Nothing is kept for rewinding then.
+    pub tool_host: Option<Arc<ToolHost>>,
     /// True: commands run confined, whatever the settings say.
     pub sandbox: bool,
     /// The agent that the main conversation runs as; [`super::Setup::become_main`] finds it.

@@ -5,8 +5,9 @@ use std::path::Path;
 use qoder_models::resolve;
 
 use super::postgres_checks;
-use crate::config::Config;
+use crate::config::{Config, ContainerConfig};
 use crate::drive::RuntimeSettings;
+use crate::environment::ContainerEngine;
 use crate::secrets::{MasterKey, MasterSource};
 use crate::serve::{Foundation, Use};
 
@@ -64,7 +65,10 @@ pub async fn doctor(config: &Config) -> Vec<Checked> {
         Err(error) => checked.push(Checked::bad("data directory", error.to_string(), error.hint())),
     }
     checked.push(workspaces(&config.workspaces));
-    checked.push(sandbox(config));
+    match &config.container {
+        None => checked.push(sandbox(config)),
+        Some(container) => checked.push(containers(config, container).await),
+    }
     checked.push(model(config));
     checked
 }
@@ -138,6 +142,27 @@ fn sandbox(config: &Config) -> Checked {
             format!("cannot be enforced: {}", tried.problems.join("; ")),
             "sessions cannot use Bash here; run `qodercli sandbox status` to see why",
         ),
+    }
+}
+
+/// Whether a container can be started in which tools run.
+async fn containers(config: &Config, container: &ContainerConfig) -> Checked {
+    let engine = ContainerEngine::new(container.clone(), &config.environment, &config.data_dir);
+    let version = match engine.version().await {
+        Ok(version) => version,
+        Err(error) => return Checked::bad("containers", error.to_string(), error.hint()),
+    };
+    let root = config.workspaces.join(format!("doctor-{}", std::process::id()));
+    let tried = engine.try_tools(&root).await;
+    // An empty folder that stays harms no one.
+    drop(std::fs::remove_dir_all(&root));
+    match tried {
+        Ok(()) => Checked::good("containers", format!("{version}, image {}", container.image)),
+        Err(error) => {
+            let problem =
+                "check the image, `container` of the configuration, and that this program runs in the image";
+            Checked::bad("containers", format!("{version}, image {}: {error}", container.image), problem)
+        }
     }
 }
 

@@ -60,6 +60,8 @@ pub struct App {
     pub links: FileLinks,
     /// The most bytes that the files of a tenant may have.
     pub storage_quota: u64,
+    /// True when `cloud` environments run in containers.
+    pub has_containers: bool,
     /// Which addresses endpoints may have besides public ones.
     pub private_addresses: PrivateAddresses,
     /// Whether the server takes work.

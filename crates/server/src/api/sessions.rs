@@ -124,8 +124,10 @@ pub(super) async fn prepare(
     let inputs = (!inputs.is_empty()).then(|| admit_from(from, inputs));
     let (agent, agent_version, environment) = (new.agent.id, new.agent.version, new.environment);
     let (key, models) = (creator.key.clone(), app.models.clone());
+    let has_containers = app.has_containers;
     let make = move |agent: &AgentVersion, environment: &Environment| {
-        let mut row = make(new, agent, environment, &key)?;
+        check_environment(environment, has_containers)?;
+        let mut row = make(new, agent, &key)?;
         SkillChoice::pin(&mut row.body.agent.skills, &pinned);
         if row.body.agent.multiagent != roster {
             return Err(Refusal::conflict("The agent was changed meanwhile. Send the request again."));
@@ -192,13 +194,7 @@ async fn members(
 }
 
 /// The row of a session, from what it is created with.
-fn make(
-    new: NewSession,
-    agent: &AgentVersion,
-    environment: &Environment,
-    key: &DataKey,
-) -> Result<NewSessionRow, Refusal> {
-    check_environment(environment)?;
+fn make(new: NewSession, agent: &AgentVersion, key: &DataKey) -> Result<NewSessionRow, Refusal> {
     let body = match &new.agent.overrides {
         None => agent.body.clone(),
         Some(overrides) => {
@@ -226,7 +222,7 @@ fn make(
 }
 
 /// What this server cannot provide is refused: a session that silently lacks a part would be worse.
-fn check_environment(environment: &Environment) -> Result<(), Problem> {
+fn check_environment(environment: &Environment, has_containers: bool) -> Result<(), Problem> {
     let wrong = |what: &str| {
         let problem = format!("is `{}`, which {what}; this server does not provide that", environment.id);
         Err(Problem::field("environment_id", problem))
@@ -235,7 +231,11 @@ fn check_environment(environment: &Environment) -> Result<(), Problem> {
         EnvironmentConfig::SelfHosted { .. } => wrong("is self-hosted"),
         EnvironmentConfig::Cloud { packages, .. } => {
             let has_apt = packages.get("apt").and_then(Value::as_array).is_some_and(|list| !list.is_empty());
-            if has_apt { wrong("installs packages of `apt`, which needs a container") } else { Ok(()) }
+            if has_apt && !has_containers {
+                wrong("installs packages of `apt`, which needs a container")
+            } else {
+                Ok(())
+            }
         }
     }
 }

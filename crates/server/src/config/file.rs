@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use super::{ConfigError, Rates, Retention};
+use super::{ConfigError, ContainerFile, Rates, Retention};
 
 /// How often webhook endpoints are tried.
 #[derive(Debug, Clone, Default, Deserialize)]
@@ -66,6 +66,8 @@ pub struct ConfigFile {
     pub retention: Retention,
     /// What a credit costs in dollars.
     pub credit_usd: Option<f64>,
+    /// Where `cloud` environments run in containers.
+    pub container: ContainerFile,
     /// How much is logged.
     pub log_level: Option<String>,
     /// Settings of the runtime, such as providers.

@@ -1,6 +1,7 @@
 //! The configuration of a server: what the command line says, then the environment, then a file, then defaults. A file with a
 //! field that does not exist is refused.
 
+mod container;
 mod file;
 mod rates;
 mod retention;
@@ -12,6 +13,7 @@ use std::path::PathBuf;
 
 use serde_json::{Map, Value};
 
+pub use container::{ContainerConfig, ContainerFile, ContainerOptions};
 pub use file::{ConfigFile, WebhookRetries};
 pub use rates::Rates;
 pub use retention::Retention;
@@ -110,6 +112,8 @@ pub struct ServeOptions {
     pub behind_proxy: bool,
     /// Proxies whose word about clients counts.
     pub trusted_proxies: Vec<IpAddr>,
+    /// Where `cloud` environments run in containers.
+    pub container: ContainerOptions,
     /// How much is logged.
     pub log_level: Option<String>,
 }
@@ -159,6 +163,8 @@ pub struct Config {
     pub retention: Retention,
     /// What a credit costs in dollars.
     pub credit_usd: f64,
+    /// How `cloud` environments run in containers; in the sandbox of this machine without it.
+    pub container: Option<ContainerConfig>,
     /// How much is logged.
     pub log_level: Level,
     /// The environment of the process, for the model's provider.
@@ -233,6 +239,7 @@ impl Config {
             storage_quota: file.max_storage_bytes.unwrap_or(MOST_STORAGE),
             webhooks: retry_schedule(&file.webhooks)?,
             retention: file.retention.checked()?,
+            container: ContainerConfig::read(options.container, file.container)?,
             settings: file.settings,
             listen,
             data_dir,
@@ -393,10 +400,19 @@ mod tests {
             ("listen_url: postgres://h/d", "needs `--database-url`"),
             ("roles: [cook]", "--roles"),
             ("[", "configuration"),
+            ("container: { program: podman }", "--container-image"),
+            ("container: { image: debian }", "--container"),
+            ("container: { program: podman, image: debian, network: host }", "container.network"),
         ] {
             let error = load(text, ServeOptions::default()).unwrap_err();
             assert!(error.to_string().contains(part), "{text}: {error}");
         }
+        let container = "container: { program: /usr/bin/podman, image: debian, runtime: crun, pids: 0 }";
+        let options = ContainerOptions { runtime: Some("runsc".to_owned()), ..ContainerOptions::default() };
+        let config = load(container, ServeOptions { container: options, ..ServeOptions::default() }).unwrap();
+        let container = config.container.unwrap();
+        assert!(container.is_podman() && container.pids.is_none());
+        assert_eq!(container.runtime.as_deref(), Some("runsc"), "the command line outranks the file");
         let missing = ServeOptions { config: Some("/nowhere/serve.yaml".into()), ..ServeOptions::default() };
         assert!(Config::load(missing, BTreeMap::new()).is_err());
     }

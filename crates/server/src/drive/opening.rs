@@ -5,12 +5,13 @@ use std::sync::Arc;
 use qoder_runtime::callbacks::Callbacks;
 use qoder_runtime::config::servers::Flags;
 use qoder_runtime::sessions::{FirstPrompt, OpenError, OpenRequest, OpenedSession, SessionChoice, Sessions};
-use qoder_runtime::setup::{HostTools, Setup, SetupError};
+use qoder_runtime::setup::{Setup, SetupError};
 use qoder_store::line::Line;
 use qoder_store::{SessionKey, SessionLocation, SessionStore};
 use serde_json::json;
 
-use super::given::artifacts::{DeliverArtifacts, Delivery};
+use super::given::artifacts;
+use super::given::host::{self, SessionHost};
 use super::given::memory::Memories;
 use super::given::vaults::{self, Tokens};
 use super::given::{mounts, repositories, servers, setup, skills};
@@ -40,6 +41,8 @@ pub(super) struct Open {
     pub(super) credit_usd: f64,
     pub(super) configured_at: crate::model::time::Time,
     pub(super) memories: Memories,
+    /// What runs its tools, when that is another process.
+    pub(super) host: Option<SessionHost>,
     pub(super) outcomes: Vec<Outcome>,
 }
 
@@ -108,11 +111,11 @@ pub(super) async fn open(node: &Arc<Node>, claim: &Claim) -> Result<Open, OpenFa
     let memories = Memories::new(node, &row, &places, secret_values(&secrets));
     memories.synchronise().await.into_iter().for_each(|event| shared.report(event));
     facts.extend(memories.facts());
-    let delivery = Delivery::new(node, (tenant, session.id), Arc::clone(&shared));
+    let host = host::provide(node, &row, &places, &secrets, &shared);
     let skills = skills::provide(node, &row, &places, &shared).await;
     let team = Team::new(&row.session.session.body, &facts, settings).map_err(OpenFailure::Session)?;
-    let given =
-        Given { facts, skills, team, tools: HostTools(vec![Arc::new(DeliverArtifacts::new(delivery))]) };
+    let tools = artifacts::tools(node, (tenant, session.id), &shared, host.as_ref());
+    let given = Given { facts, skills, team, tools, host: host.clone() };
     let opened = tokio::task::spawn_blocking(move || {
         let sink = Arc::new(SeatSink::new(key, Arc::clone(&opening.hub), sink_shared, &toolset));
         open_session(
@@ -134,6 +137,7 @@ pub(super) async fn open(node: &Arc<Node>, claim: &Claim) -> Result<Open, OpenFa
         credit_usd: settings.credit_usd,
         configured_at,
         memories,
+        host,
         outcomes,
     })
 }

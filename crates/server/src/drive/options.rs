@@ -8,10 +8,10 @@ use qoder_models::{ModelOptions, is_tier};
 use qoder_runtime::config::settings::holds_secret;
 use qoder_runtime::setup::{HostTools, Options, Setup, SetupError};
 use qoder_types::server::{ToolPolicies, ToolPolicy};
-use qoder_types::workspace::Isolation;
 use qoder_types::{PermissionMode, ToolDefinition};
 use serde_json::{Map, Value, json};
 
+use super::given::host::SessionHost;
 use super::given::skills::Skills;
 use super::team::Team;
 use crate::environment::Places;
@@ -66,6 +66,8 @@ pub(super) struct Given {
     pub(super) skills: Skills,
     /// Tools of the server.
     pub(super) tools: HostTools,
+    /// What runs its tools, when that is another process.
+    pub(super) host: Option<SessionHost>,
     /// The agents that it may start.
     pub(super) team: Team,
 }
@@ -113,7 +115,11 @@ impl RuntimeSettings {
         let model = self.model_for(&agent.model.id).to_owned();
         let cwd = agent.system.as_ref().map(|_| format!("Working directory: {}", places.workspace.display()));
         let facts: Vec<String> = cwd.into_iter().chain(given.facts).collect();
-        let isolation = Isolation::new(vec![places.workspace.clone(), places.session.clone()]);
+        let mut isolation = places.isolation();
+        if given.host.as_ref().is_some_and(|host| host.is_container) {
+            // Commands see the files of the container, which has none of this machine's.
+            isolation.readable = vec![PathBuf::from("/")];
+        }
         Options {
             cwd: places.workspace.clone(),
             additional_directories: vec![places.session.clone()],
@@ -143,8 +149,9 @@ impl RuntimeSettings {
             strict_mcp_config: true,
             no_commands: true,
             stays_open: true,
-            isolation: Some(Isolation { mounted: vec![places.mounts.clone()], ..isolation }),
+            isolation: Some(isolation),
             host_tools: given.tools,
+            tool_host: given.host.map(|host| host.tools),
             sandbox: true,
             ..Options::default()
         }
@@ -173,11 +180,7 @@ impl RuntimeSettings {
     }
 
     fn settings(&self, environment: &EnvironmentBody) -> Value {
-        let domains = match &environment.config {
-            EnvironmentConfig::Cloud { networking: Networking::Limited { .. }, .. } => reachable(environment),
-            EnvironmentConfig::Cloud { networking: Networking::Unrestricted, .. }
-            | EnvironmentConfig::SelfHosted { .. } => vec!["*".to_owned()],
-        };
+        let domains = hosts(environment);
         let mut settings = self.settings.clone();
         let fixed = json!({
             "permissions": { "unattended": "park" },
@@ -189,6 +192,21 @@ impl RuntimeSettings {
         }
         Value::Object(settings)
     }
+}
+
+/// The hosts that commands of an environment reach; `*` is every public one.
+pub(super) fn hosts(environment: &EnvironmentBody) -> Vec<String> {
+    match &environment.config {
+        EnvironmentConfig::Cloud { networking: Networking::Limited { .. }, .. } => reachable(environment),
+        EnvironmentConfig::Cloud { networking: Networking::Unrestricted, .. }
+        | EnvironmentConfig::SelfHosted { .. } => vec!["*".to_owned()],
+    }
+}
+
+/// The values of variables whose names say that they are secret: commands have them, and nothing shows them.
+pub(super) fn secret_variables(secrets: &SessionSecrets) -> Vec<String> {
+    let named = secrets.variables.iter().filter(|(name, _)| holds_secret(name)).map(|(_, value)| value);
+    named.filter(|value| value.len() >= SHORTEST_SECRET).cloned().collect()
 }
 
 /// The values that nothing of the session shows: those of variables whose names say that they are secret.

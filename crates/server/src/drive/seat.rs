@@ -286,7 +286,7 @@ impl Seat {
         self.count(self.open.shared.committed(handed), is_used);
         self.outcomes.committed(&self.node, &self.open);
         if appended.rests && releases {
-            self.park();
+            self.park().await;
         } else if appended.rests {
             self.rest_at.get_or_insert_with(|| Instant::now() + BACKGROUND);
         } else {
@@ -345,7 +345,10 @@ impl Seat {
         Some(NewEvent::new("session.usage", &json!({ "usage": usage, "budget": budget })))
     }
 
-    fn park(&mut self) {
+    async fn park(&mut self) {
+        if let Some(host) = &self.open.host {
+            host.tools.close().await;
+        }
         self.node.statistics.parks.inc();
         self.open.shared.set_parked(true);
         self.rest_at = None;

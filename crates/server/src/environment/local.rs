@@ -5,6 +5,8 @@ use std::io;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
+use qoder_types::workspace::Isolation;
+
 use super::mounts::MountPoint;
 use crate::model::ids::{SessionId, hex};
 
@@ -17,8 +19,10 @@ pub struct Places {
     pub session: PathBuf,
     /// The home of its commands.
     pub home: PathBuf,
-    /// Outputs that are too long for the model.
+    /// What the server keeps of outputs; the session reads it and cannot change it, so the server can trust its paths.
     pub outputs: PathBuf,
+    /// What the tool host keeps of outputs.
+    pub host_outputs: PathBuf,
     /// What is mounted beside the workspace; the session reads it and cannot change it.
     pub mounts: PathBuf,
     /// What the server notes about the other folders; the session cannot reach it.
@@ -26,6 +30,13 @@ pub struct Places {
 }
 
 impl Places {
+    /// What the session has for itself, and what it reads.
+    #[must_use]
+    pub fn isolation(&self) -> Isolation {
+        let isolation = Isolation::new(vec![self.workspace.clone(), self.session.clone()]);
+        Isolation { mounted: vec![self.mounts.clone(), self.outputs.clone()], ..isolation }
+    }
+
     /// Where a path of the interface is; `None` when it is in none of the session's folders.
     #[must_use]
     pub fn mount_point(&self, path: &str) -> Option<MountPoint> {
@@ -59,12 +70,15 @@ impl LocalEnvironments {
     /// # Errors
     /// When they cannot be made.
     pub fn prepare(&self, session: SessionId) -> io::Result<Places> {
-        let folder = self.folder(session);
+        std::fs::DirBuilder::new().recursive(true).mode(0o700).create(&self.0)?;
+        // Tools and containers name these folders from other working directories, and by their real paths.
+        let folder = Self(self.0.canonicalize()?).folder(session);
         let own = folder.join("session");
         let places = Places {
             workspace: folder.join("workspace"),
             home: own.join("home"),
-            outputs: own.join("outputs"),
+            outputs: folder.join("outputs"),
+            host_outputs: own.join("outputs"),
             session: own,
             mounts: folder.join("mounts"),
             notes: folder.join("notes"),

@@ -247,17 +247,36 @@ impl EnvironmentBody {
     /// script runs. None when there is nothing to set up.
     #[must_use]
     pub fn setup(&self) -> Option<String> {
-        let EnvironmentConfig::Cloud { packages, setup_script, .. } = &self.config else { return None };
-        let installers = [
+        self.script(&[
             ("pip", "PIP_BREAK_SYSTEM_PACKAGES=1 python3 -m pip install --user --quiet"),
             ("npm", "npm install --global --no-fund --no-audit --loglevel=error --prefix \"$HOME/.local\""),
             ("cargo", "cargo install --quiet --root \"$HOME/.local\""),
             ("gem", "gem install --quiet --no-document --user-install --bindir \"$HOME/.local/bin\""),
             ("go", "GOBIN=\"$HOME/.local/bin\" go install"),
-        ];
+        ])
+    }
+
+    /// The same for an image, in which everything is installed for all.
+    #[must_use]
+    pub fn image_setup(&self) -> Option<String> {
+        let apt = "export DEBIAN_FRONTEND=noninteractive; apt-get update --quiet && apt-get install --quiet --yes \
+                   --no-install-recommends";
+        self.script(&[
+            ("apt", apt),
+            ("pip", "PIP_BREAK_SYSTEM_PACKAGES=1 python3 -m pip install --quiet"),
+            ("npm", "npm install --global --no-fund --no-audit --loglevel=error"),
+            ("cargo", "cargo install --quiet --root /usr/local"),
+            ("gem", "gem install --quiet --no-document"),
+            ("go", "GOBIN=/usr/local/bin go install"),
+        ])
+    }
+
+    /// Lines that install packages by these commands, then the script of the environment.
+    fn script(&self, installers: &[(&str, &str)]) -> Option<String> {
+        let EnvironmentConfig::Cloud { packages, setup_script, .. } = &self.config else { return None };
         let mut lines = Vec::new();
         for (manager, install) in installers {
-            let names = packages.get(manager).and_then(Value::as_array).into_iter().flatten();
+            let names = packages.get(*manager).and_then(Value::as_array).into_iter().flatten();
             let names: Vec<String> = names.filter_map(Value::as_str).map(quoted).collect();
             if !names.is_empty() {
                 lines.push(format!("{install} {} || exit", names.join(" ")));
@@ -408,5 +427,12 @@ mod tests {
         assert!(lines[2].contains("go install") && lines[3] == "make");
         assert_eq!(body(json!({ "type": "cloud" })).unwrap().setup(), None);
         assert!(body(json!({ "type": "cloud", "packages": { "gem": ["--help"] } })).is_err(), "an option");
+        let config = json!({ "type": "cloud", "packages": { "apt": ["jq=1.6"], "pip": ["six"] } });
+        let environment = body(config).unwrap();
+        let image = environment.image_setup().unwrap();
+        let lines: Vec<&str> = image.lines().collect();
+        assert!(lines[0].contains("apt-get install") && lines[0].ends_with("'jq=1.6' || exit"), "{image}");
+        assert!(lines[1].contains("pip install --quiet 'six'") && !lines[1].contains("--user"), "{image}");
+        assert!(!environment.setup().unwrap().contains("apt"), "not without a container");
     }
 }

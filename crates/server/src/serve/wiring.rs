@@ -11,7 +11,7 @@ use crate::api::{App, ModelCatalog, Readiness, router};
 use crate::config::Config;
 use crate::credentials::Credentials;
 use crate::drive::{Node, NodeSettings, RuntimeSettings};
-use crate::environment::LocalEnvironments;
+use crate::environment::{ContainerEngine, LocalEnvironments};
 use crate::fanout::Hub;
 use crate::http::{Authenticator, Edge, FileLinks, HostRules, LinkBase, RateLimiter};
 use crate::observe::{Counted, Log, Metrics};
@@ -61,7 +61,7 @@ pub(super) fn wire(
         foundation.store.clone(),
         Arc::clone(&hub),
         (foundation.keys.clone(), Arc::clone(&credentials)),
-        LocalEnvironments::new(&config.workspaces),
+        (LocalEnvironments::new(&config.workspaces), containers(config, &log)),
         settings,
         log.clone(),
     );
@@ -101,6 +101,7 @@ pub(super) fn wire(
             },
         ),
         storage_quota: config.storage_quota,
+        has_containers: config.container.is_some(),
         private_addresses: config.private_addresses.clone(),
         readiness: Arc::clone(&readiness),
         stop,
@@ -109,6 +110,22 @@ pub(super) fn wire(
     let app = Arc::new(app);
     let router = router(Arc::clone(&app), config.roles.api);
     Ok(Parts { node, tokens, readiness, webhooks, app, router, hints })
+}
+
+/// What runs containers, where the configuration wants them. What an earlier run left is removed.
+fn containers(config: &Config, log: &Log) -> Option<Arc<ContainerEngine>> {
+    let engine = ContainerEngine::new(config.container.clone()?, &config.environment, &config.data_dir);
+    if config.roles.drive {
+        let (engine, log) = (Arc::clone(&engine), log.clone());
+        tokio::spawn(async move {
+            match engine.remove_leftovers().await {
+                Ok(0) => {}
+                Ok(count) => log.info("containers_removed", &[("count", &count.to_string())]),
+                Err(error) => log.error("containers_unusable", &[("error", &error.to_string())]),
+            }
+        });
+    }
+    Some(engine)
 }
 
 /// What every session is opened with.

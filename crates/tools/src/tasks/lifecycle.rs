@@ -19,7 +19,7 @@ use tokio::time::{Instant, MissedTickBehavior, interval_at, timeout};
 
 use crate::call::refusal::{Refusal, refusal};
 use crate::output::capture::pump_to_file;
-use crate::tasks::register::{MOST_RUNNING, SessionShared, Task};
+use crate::tasks::register::{Input, MOST_RUNNING, SessionShared, Task};
 use crate::tasks::text::last_lines;
 
 /// How long output is awaited when the shell has ended and something else still holds its pipes.
@@ -128,6 +128,11 @@ impl Recorded {
         &self.task.start
     }
 
+    /// How often it is reported that it says something.
+    pub(crate) fn report_every(&self) -> Duration {
+        self.report_every
+    }
+
     /// What takes its output.
     pub(crate) fn file(&self) -> &TaskFile {
         &self.file
@@ -151,7 +156,8 @@ impl Recorded {
             pumps.spawn(pump_to_file(stream, self.file.clone(), self.redactor.clone()));
         }
         drop(shell.tree.child.stderr.take());
-        *self.task.input.lock().await = shell.tree.child.stdin.take();
+        let input = shell.tree.child.stdin.take();
+        *self.task.input.lock().await = input.map(|pipe| Box::new(pipe) as Input);
         self.take_over(shell, pumps);
     }
 
@@ -185,7 +191,7 @@ impl Recorded {
     }
 
     /// Reports that the task continues, when it has said something since the last time.
-    fn report(&self, reported: &mut u64) {
+    pub(crate) fn report(&self, reported: &mut u64) {
         let taken = self.file.taken();
         if taken == *reported {
             return;

@@ -10,7 +10,7 @@ use std::time::Duration;
 use qoder_core::ports::CommandEnvironment;
 use qoder_core::state::TaskState;
 use qoder_types::{TaskEnded, TaskStarted, TaskStatus};
-use tokio::process::ChildStdin;
+use tokio::io::AsyncWrite;
 use tokio::sync::{Notify, watch};
 
 use qoder_process::TaskFile;
@@ -74,14 +74,16 @@ pub struct SessionShared {
     pub(crate) report_every: Duration,
 }
 
+/// What a task reads.
+pub(crate) type Input = Box<dyn AsyncWrite + Send + Unpin>;
+
 /// One background task.
-#[derive(Debug)]
 pub(crate) struct Task {
     pub(crate) start: TaskStarted,
     /// What takes its output; `None` for a task of an earlier process.
     pub(crate) file: Option<TaskFile>,
     /// Its standard input, where it has one.
-    pub(crate) input: tokio::sync::Mutex<Option<ChildStdin>>,
+    pub(crate) input: tokio::sync::Mutex<Option<Input>>,
     /// How many bytes of its output the model was shown.
     pub(crate) shown: tokio::sync::Mutex<u64>,
     end: watch::Sender<Option<TaskEnded>>,
@@ -89,6 +91,12 @@ pub(crate) struct Task {
     leash: Mutex<Option<Arc<Leash>>>,
     /// True for a task of an earlier process whose end was not reported to the model.
     owes_result: bool,
+}
+
+impl std::fmt::Debug for Task {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        out.debug_struct("Task").field("start", &self.start).finish_non_exhaustive()
+    }
 }
 
 impl Task {

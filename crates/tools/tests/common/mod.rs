@@ -19,7 +19,8 @@ use qoder_core::ports::{
     ToolProgress,
 };
 use qoder_core::redact::Redactor;
-use qoder_tools::{SessionShared, ToolSettings, built_in};
+use qoder_tools::host::ToolHost;
+use qoder_tools::{SessionShared, ToolSettings, built_in, built_in_with_host};
 use qoder_types::{CallOutcome, Observation, PermissionMode, TaskEnded, Worktree};
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -51,6 +52,8 @@ pub struct Bench {
     pub mode: PermissionMode,
     pub mode_after_plan: PermissionMode,
     pub worktree: Option<Worktree>,
+    /// What runs the tools, when that is not this process.
+    pub host: Option<Arc<ToolHost>>,
 }
 
 impl Bench {
@@ -74,6 +77,7 @@ impl Bench {
             mode: PermissionMode::Default,
             mode_after_plan: PermissionMode::Default,
             worktree: None,
+            host: None,
         }
     }
 
@@ -97,7 +101,11 @@ impl Bench {
     }
 
     pub fn tool(&self, name: &str) -> Arc<dyn Tool> {
-        built_in(&self.settings).into_iter().find(|tool| tool.definition().name == name).unwrap()
+        let tools = match &self.host {
+            Some(host) => built_in_with_host(&self.settings, host),
+            None => built_in(&self.settings),
+        };
+        tools.into_iter().find(|tool| tool.definition().name == name).unwrap()
     }
 
     pub fn context(&self, cancelled: Cancelled) -> ToolContext {

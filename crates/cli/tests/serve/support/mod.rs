@@ -2,6 +2,7 @@
 //! guard against hanging and nothing else.
 
 mod cluster;
+mod containers;
 mod document;
 mod http;
 mod stream;
@@ -18,6 +19,7 @@ use qoder_testkit::{PostgresServer, Reply, Sandbox, Script, ScriptedServer};
 use serde_json::{Value, json};
 
 pub use cluster::Cluster;
+pub use containers::Containers;
 pub use http::Answer;
 use http::{read_answer, read_body, read_head};
 pub use stream::Stream;

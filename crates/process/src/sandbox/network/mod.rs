@@ -6,6 +6,8 @@ pub(crate) mod doors;
 pub(crate) mod hosts;
 pub(crate) mod proxy;
 mod proxy_request;
+mod socket;
 
 pub use hosts::HostRules;
 pub use proxy::{Resolver, system_resolver};
+pub use socket::{SocketProxy, loopback_to_socket};

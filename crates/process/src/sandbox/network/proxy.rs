@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use futures::future::BoxFuture;
 use qoder_types::hosts::is_public;
-use tokio::io::{AsyncReadExt, AsyncWriteExt, copy_bidirectional};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, copy_bidirectional};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::{JoinHandle, JoinSet};
 use tokio::time::timeout;
@@ -23,7 +23,7 @@ use super::proxy_request::{LONGEST_HEAD, Refusal, Request, RequestKind, parse, r
 pub type Resolver = Arc<dyn Fn(String) -> BoxFuture<'static, io::Result<Vec<IpAddr>>> + Send + Sync>;
 
 /// The most connections of one command at a time.
-const MOST_CONNECTIONS: usize = 64;
+pub(super) const MOST_CONNECTIONS: usize = 64;
 /// How long a request may take to arrive, a name to be resolved and a connection to be made.
 const PATIENCE: Duration = Duration::from_secs(30);
 
@@ -65,7 +65,12 @@ impl Proxy {
     pub(crate) fn start(listener: std::net::TcpListener, behind: Behind) -> io::Result<Self> {
         listener.set_nonblocking(true)?;
         let listener = TcpListener::from_std(listener)?;
-        Ok(Self(tokio::spawn(serve(listener, behind))))
+        Ok(Self::of(tokio::spawn(serve(listener, behind))))
+    }
+
+    /// One that runs.
+    pub(super) fn of(running: JoinHandle<()>) -> Self {
+        Self(running)
     }
 }
 
@@ -96,7 +101,10 @@ async fn serve(listener: TcpListener, behind: Behind) {
     }
 }
 
-async fn attend(mut client: TcpStream, behind: &Behind) -> io::Result<()> {
+pub(super) async fn attend(
+    mut client: impl AsyncRead + AsyncWrite + Unpin,
+    behind: &Behind,
+) -> io::Result<()> {
     match behind {
         Behind::Relay(port) => {
             let mut server = TcpStream::connect((IpAddr::from([127, 0, 0, 1]), *port)).await?;
@@ -119,7 +127,7 @@ async fn attend(mut client: TcpStream, behind: &Behind) -> io::Result<()> {
 }
 
 /// The head and what came after it; `None` when the other side went away.
-async fn read_head(client: &mut TcpStream) -> io::Result<Option<(Vec<u8>, Vec<u8>)>> {
+async fn read_head(client: &mut (impl AsyncRead + Unpin)) -> io::Result<Option<(Vec<u8>, Vec<u8>)>> {
     let mut bytes = Vec::new();
     let mut buffer = [0_u8; 4096];
     loop {
@@ -177,7 +185,7 @@ async fn connect(request: &Request, rules: &HostRules, resolver: &Resolver) -> R
 }
 
 async fn carry(
-    mut client: TcpStream,
+    mut client: impl AsyncRead + AsyncWrite + Unpin,
     mut server: TcpStream,
     request: Request,
     rest: &[u8],
@@ -193,7 +201,7 @@ async fn carry(
             // Only the body that was announced: what follows it may be meant for another host.
             let known = usize::try_from(body).unwrap_or(usize::MAX).min(rest.len());
             server.write_all(&rest[..known]).await?;
-            let (mut from_client, mut to_client) = client.split();
+            let (mut from_client, mut to_client) = tokio::io::split(client);
             let (mut from_server, mut to_server) = server.split();
             let missing = body - u64::try_from(known).unwrap_or(body);
             let sending = async {
@@ -216,7 +224,7 @@ async fn carry(
     }
 }
 
-async fn answer(client: &mut TcpStream, refusal: &Refusal) -> io::Result<()> {
+async fn answer(client: &mut (impl AsyncWrite + Unpin), refusal: &Refusal) -> io::Result<()> {
     let text = format!("The sandbox refused this connection: {}.\n", refusal.reason);
     let answer = format!(
         "HTTP/1.1 {}\r\nContent-Type: text/plain; charset=utf-8\r\nContent-Length: {}\r\nConnection: close\r\n\r\n{text}",

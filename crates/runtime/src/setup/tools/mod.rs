@@ -55,7 +55,10 @@ pub(in crate::setup) fn built_in(
         image_model,
         ..defaults
     };
-    let mut tools = qoder_tools::built_in(&settings);
+    let mut tools = match &setup.options.tool_host {
+        Some(host) => qoder_tools::built_in_with_host(&settings, host),
+        None => qoder_tools::built_in(&settings),
+    };
     tools.push(Arc::new(ConfigTool::new(&setup.config.settings, setup.updates())));
     tools
 }

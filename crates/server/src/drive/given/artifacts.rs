@@ -8,9 +8,12 @@ use bytes::Bytes;
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use qoder_core::ports::{Access, Tool, ToolContext, ToolOutcome};
+use qoder_runtime::setup::HostTools;
+use qoder_runtime::tool_host::{HostFile, ToolHost};
 use qoder_types::{ReplayClass, ToolAnnotations, ToolDefinition};
 use serde_json::{Value, json};
 
+use crate::drive::given::host::SessionHost;
 use crate::drive::node::Node;
 use crate::drive::shared::Shared;
 use crate::model::event::NewEvent;
@@ -34,20 +37,24 @@ pub(in crate::drive) struct Delivery {
     session: SessionId,
     quota: u64,
     shared: Arc<Shared>,
+    /// Reads files, when the tools of the session run in it.
+    host: Option<Arc<ToolHost>>,
 }
 
 impl Delivery {
-    pub(in crate::drive) fn new(
+    fn new(
         node: &Node,
         (tenant, session): (TenantId, SessionId),
         shared: Arc<Shared>,
+        host: Option<&SessionHost>,
     ) -> Self {
-        Self { store: node.store.clone(), tenant, session, quota: node.settings.storage_quota, shared }
+        let host = host.map(|host| Arc::clone(&host.tools));
+        Self { store: node.store.clone(), tenant, session, quota: node.settings.storage_quota, shared, host }
     }
 
     /// Keeps a file of the workspace, and reports it.
     async fn deliver(&self, path: &Path) -> Result<File, String> {
-        let (file, size) = open(path).await?;
+        let (file, size) = self.open(path).await?;
         let name = path.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
         let media_type = files::media_type(None, &name);
         let id = FileId::random();
@@ -83,20 +90,31 @@ impl Delivery {
         }
     }
 
-    async fn copy(&self, mut file: std::fs::File, id: FileId, size: u64) -> Result<u64, String> {
+    async fn open(&self, path: &Path) -> Result<(Source, u64), String> {
+        let (source, size) = match &self.host {
+            Some(host) => {
+                let file = host.open_file(path).await.map_err(|error| error.to_string())?;
+                let size = file.size;
+                (Source::Host(file), size)
+            }
+            None => {
+                let (file, size) = open(path).await?;
+                (Source::Here(Some(file)), size)
+            }
+        };
+        if size > LARGEST {
+            return Err(format!("it has more than {LARGEST} bytes"));
+        }
+        Ok((source, size))
+    }
+
+    async fn copy(&self, mut file: Source, id: FileId, size: u64) -> Result<u64, String> {
         let blobs = &self.store.blobs;
         let begun = blobs.begin(self.tenant, &File::blob_name(id)).await;
         let mut writer = begun.map_err(|error| error.to_string())?;
         let mut copied = 0;
         loop {
-            let read = tokio::task::spawn_blocking(move || -> std::io::Result<_> {
-                let mut piece = vec![0; PIECE];
-                let length = std::io::Read::read(&mut file, &mut piece)?;
-                piece.truncate(length);
-                Ok((piece, file))
-            });
-            let read = read.await.unwrap_or_else(|error| Err(std::io::Error::other(error)));
-            let (piece, rest) = read.map_err(|error| error.to_string())?;
+            let piece = file.read().await?;
             if piece.is_empty() {
                 break;
             }
@@ -105,7 +123,6 @@ impl Delivery {
                 return Err(format!("it grows beyond {LARGEST} bytes while it is read"));
             }
             writer.write(Bytes::from(piece)).await.map_err(|error| error.to_string())?;
-            file = rest;
         }
         writer.finish().await.map_err(|error| error.to_string())?;
         Ok(copied)
@@ -127,10 +144,48 @@ async fn open(path: &Path) -> Result<(std::fs::File, u64), String> {
     if !facts.is_file() {
         return Err("it is not a regular file".to_owned());
     }
-    if facts.len() > LARGEST {
-        return Err(format!("it has more than {LARGEST} bytes"));
-    }
     Ok((file, facts.len()))
+}
+
+/// A file that is delivered.
+enum Source {
+    /// In this process; gone when it could not be read.
+    Here(Option<std::fs::File>),
+    /// In the tool host.
+    Host(HostFile),
+}
+
+impl Source {
+    /// The next piece; an empty one at the end.
+    async fn read(&mut self) -> Result<Vec<u8>, String> {
+        match self {
+            Self::Host(file) => file.read().await.map_err(|error| error.to_string()),
+            Self::Here(place) => {
+                let mut file = place.take().ok_or("it cannot be read any further")?;
+                let read = tokio::task::spawn_blocking(move || -> std::io::Result<_> {
+                    let mut piece = vec![0; PIECE];
+                    let length = std::io::Read::read(&mut file, &mut piece)?;
+                    piece.truncate(length);
+                    Ok((piece, file))
+                });
+                let read = read.await.unwrap_or_else(|error| Err(std::io::Error::other(error)));
+                let (piece, file) = read.map_err(|error| error.to_string())?;
+                *place = Some(file);
+                Ok(piece)
+            }
+        }
+    }
+}
+
+/// The tools of the server that a session has.
+pub(in crate::drive) fn tools(
+    node: &Node,
+    of: (TenantId, SessionId),
+    shared: &Arc<Shared>,
+    host: Option<&SessionHost>,
+) -> HostTools {
+    let delivery = Delivery::new(node, of, Arc::clone(shared), host);
+    HostTools(vec![Arc::new(DeliverArtifacts::new(delivery))])
 }
 
 /// The tool.
@@ -140,7 +195,7 @@ pub(in crate::drive) struct DeliverArtifacts {
 }
 
 impl DeliverArtifacts {
-    pub(in crate::drive) fn new(delivery: Delivery) -> Self {
+    fn new(delivery: Delivery) -> Self {
         let definition = ToolDefinition {
             name: "DeliverArtifacts".to_owned(),
             description: "Delivers files to the user, who can download them. Use it for finished results such as reports, \

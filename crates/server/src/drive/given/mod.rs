@@ -1,6 +1,7 @@
 //! What a session is given before it wakes: files, repositories, what its environment sets up, memory stores, skills, credentials, servers and the tool that delivers files.
 
 pub(super) mod artifacts;
+pub(super) mod host;
 pub(super) mod memory;
 pub(super) mod mounts;
 pub(super) mod repositories;

@@ -28,7 +28,9 @@ pub(in crate::drive) async fn provide(
     places: &Places,
     shared: &Shared,
 ) {
-    let Some(script) = row.environment.setup() else { return };
+    // An image has it.
+    let script = row.environment.setup().filter(|_| node.containers.is_none());
+    let Some(script) = script else { return };
     let note = places.notes.join(format!("setup-{}", hex(&Sha256::digest(&script)[..16])));
     if note.exists() {
         return;

@@ -8,8 +8,9 @@ pub use membership::Membership;
 pub use others::announce;
 
 use std::collections::HashMap;
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 use prometheus_client::metrics::counter::Counter;
@@ -20,7 +21,7 @@ use super::opening::OpenFailure;
 use super::options::RuntimeSettings;
 use super::seat;
 use crate::credentials::Credentials;
-use crate::environment::LocalEnvironments;
+use crate::environment::{ContainerEngine, LocalEnvironments};
 use crate::fanout::Hub;
 use crate::model::ids::{NodeId, SessionId};
 use crate::observe::Log;
@@ -105,6 +106,10 @@ pub struct Node {
     pub(super) keys: Keys,
     pub(super) credentials: Arc<Credentials>,
     pub(super) environments: LocalEnvironments,
+    /// What runs the containers of sessions; without it their tools run on this machine.
+    pub(super) containers: Option<Arc<ContainerEngine>>,
+    /// What runs file tools confined, where this machine can confine them.
+    local_host: OnceLock<Option<PathBuf>>,
     /// Connections to MCP servers, shared by the sessions of this node.
     pub(super) connections: ConnectionPool,
     pub(super) settings: NodeSettings,
@@ -127,7 +132,7 @@ impl Node {
         store: Store,
         hub: Arc<Hub>,
         (keys, credentials): (Keys, Arc<Credentials>),
-        environments: LocalEnvironments,
+        (environments, containers): (LocalEnvironments, Option<Arc<ContainerEngine>>),
         settings: NodeSettings,
         log: Log,
     ) -> Arc<Self> {
@@ -139,6 +144,8 @@ impl Node {
             keys,
             credentials,
             environments,
+            containers,
+            local_host: OnceLock::new(),
             connections: ConnectionPool::default(),
             settings,
             statistics: Arc::default(),
@@ -149,6 +156,17 @@ impl Node {
             stops: AtomicBool::new(false),
             is_member: watch::Sender::new(false),
         })
+    }
+
+    /// The program that runs file tools confined. Where nothing can be confined no command runs, so no link that one made can lead
+    /// a tool of this process out of a session.
+    pub(super) fn local_host(&self) -> Option<PathBuf> {
+        let find = || {
+            let program = std::env::current_exe().ok()?.canonicalize().ok()?;
+            let tried = qoder_runtime::setup::sandbox::try_isolated(self.environments.root());
+            (cfg!(target_os = "linux") && tried.confined_by.is_some()).then_some(program)
+        };
+        self.local_host.get_or_init(find).clone()
     }
 
     fn seats(&self) -> MutexGuard<'_, HashMap<i64, mpsc::UnboundedSender<SeatMessage>>> {
@@ -404,6 +422,9 @@ impl Node {
         let until = tokio::time::Instant::now() + STOP_PATIENCE;
         while !self.seats().is_empty() && tokio::time::Instant::now() < until {
             tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+        if let Some(containers) = &self.containers {
+            containers.settle(STOP_PATIENCE).await;
         }
     }
 }
