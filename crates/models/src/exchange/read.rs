@@ -56,13 +56,23 @@ pub(crate) async fn read(
     // An error or a whole reply may call itself a stream; no event starts like one.
     let is_document = matches!(first, b'{' | b'[' | b'<');
     let mut decoded = if !is_document && (content_type.is_empty() || content_type.contains("event-stream")) {
-        read_events(body, route.protocol.decoder(sink, profile), is_ended).await?
+        read_events(body, route.protocol.decoder(sink, profile), is_ended)
+            .await
+            .map_err(|failed| naming_server(failed, route))?
     } else {
         let bytes = body::collect(body).await?;
         read_whole(bytes, (content_type, is_ended), route, profile, sink).await?
     };
     decoded.request_id = request_id;
     Ok(decoded)
+}
+
+/// What is wrong with a stream does not say whose it is.
+fn naming_server(mut failed: AttemptFailure, route: &Route) -> AttemptFailure {
+    if failed.failure.class == ModelFailureClass::MalformedStream {
+        failed.failure.message = format!("{}: {}", route.place(), failed.failure.message);
+    }
+    failed
 }
 
 /// True when the length of the body is known or said by its last piece: its end is the server's doing then.
@@ -146,7 +156,8 @@ async fn read_whole(
     if start.starts_with("data:") || start.starts_with("event:") {
         // A stream behind a wrong content type, as some gateways send it.
         let body = stream::iter([Ok(Bytes::from(bytes))]).boxed();
-        return read_events(body, route.protocol.decoder(sink, profile), is_ended).await;
+        let read = read_events(body, route.protocol.decoder(sink, profile), is_ended).await;
+        return read.map_err(|failed| naming_server(failed, route));
     }
     if let Some(decoded) = route.protocol.whole(&text, profile) {
         if let Some(sink) = sink {

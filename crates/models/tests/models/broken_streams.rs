@@ -54,6 +54,7 @@ async fn malformed_events_are_tried_again_and_then_reported() {
     assert_eq!(told.failure().class, ModelFailureClass::MalformedStream);
     assert_eq!(told.retries.len(), 2);
     assert!(told.failure().message.contains("before message_start"), "{}", told.failure().message);
+    assert!(told.failure().message.starts_with("127.0.0.1:"), "{}", told.failure().message);
     assert!(told.failure().message.contains("after 3 attempts"), "{}", told.failure().message);
 }
 
