@@ -161,7 +161,7 @@ impl World {
             store.clone(),
             Arc::clone(&hub),
             (self.foundation.keys.clone(), credentials),
-            LocalEnvironments::new(&self.config.workspaces),
+            (LocalEnvironments::new(&self.config.workspaces), None),
             settings,
             Log::to(Level::Error, |_| {}),
         );
