@@ -134,7 +134,8 @@ pub enum TokenAction {
         /// Whose agents and sessions it reaches; the user's own without it.
         #[arg(long, value_name = "NAME")]
         tenant: Option<String>,
-        /// What it may do: read, run, approve, admin. All of them without it.
+        /// What it may do: read, run, approve, admin. All of them without it. `environment:ID` is the key of workers of that
+        /// environment.
         #[arg(long, value_name = "SCOPES", value_delimiter = ',')]
         scopes: Vec<String>,
         /// When it ends, such as 90d or 12h.

@@ -25,3 +25,4 @@ pub mod support;
 mod threads;
 mod usage;
 mod vaults;
+mod workers;

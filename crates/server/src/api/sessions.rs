@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 use tokio::sync::OwnedSemaphorePermit;
 
 use super::app::{self, App};
+use super::environments::rights;
 use super::{files, memory, skills, vaults};
 use crate::http::{self as edge, ApiError, ApiRequest, PageRequest, Scope};
 use crate::model::admission::{self, Action, Head};
@@ -21,6 +22,7 @@ use crate::model::inputs::{Effect, Input};
 use crate::model::names::SkillChoice;
 use crate::model::problem::Problem;
 use crate::model::refusal::Refusal;
+use crate::model::resources;
 use crate::model::roster::{Member, Roster, tools_together};
 use crate::model::session::{self, NewSession, SessionBody, SessionSecrets};
 use crate::model::time::Time;
@@ -199,6 +201,9 @@ fn make(
     key: &DataKey,
 ) -> Result<NewSessionRow, Refusal> {
     check_environment(environment)?;
+    if environment.body.is_self_hosted() && !new.resources.is_empty() {
+        return Err(resources::unsupported("resources").into());
+    }
     let body = match &new.agent.overrides {
         None => agent.body.clone(),
         Some(overrides) => {
@@ -232,7 +237,7 @@ fn check_environment(environment: &Environment) -> Result<(), Problem> {
         Err(Problem::field("environment_id", problem))
     };
     match &environment.body.config {
-        EnvironmentConfig::SelfHosted { .. } => wrong("is self-hosted"),
+        EnvironmentConfig::SelfHosted { .. } => Ok(()),
         EnvironmentConfig::Cloud { packages, .. } => {
             let has_apt = packages.get("apt").and_then(Value::as_array).is_some_and(|list| !list.is_empty());
             if has_apt { wrong("installs packages of `apt`, which needs a container") } else { Ok(()) }
@@ -255,7 +260,7 @@ pub(super) fn sealed(
 }
 
 pub(super) async fn read(State(app): State<Arc<App>>, request: ApiRequest) -> Result<Response, ApiError> {
-    request.needs(Scope::Read)?;
+    rights::needs_session(&app, &request, Scope::Read, id(&request)?).await?;
     let row = app.store.db.session(request.principal.tenant_id(), id(&request)?).await?;
     edge::json(&renderer(&app, &request)?(&row))
 }

@@ -69,9 +69,10 @@ pub(super) async fn open(node: &Arc<Node>, claim: &Claim) -> Result<Open, OpenFa
     let mut secrets = open_secrets(node, &row)?;
     let session = &row.session.session;
     let agent = &session.body.agent;
-    let toolset = team::toolset(agent, agent.multiagent.is_some());
+    let is_outside = row.environment.is_self_hosted();
+    let toolset = team::toolset(agent, agent.multiagent.is_some(), is_outside);
     // Names and tools of agents do not depend on what is mounted.
-    let known = Team::new(&session.body, &[], settings).map_err(OpenFailure::Session)?;
+    let known = Team::new(&session.body, &[], settings, is_outside).map_err(OpenFailure::Session)?;
     let crew = Crew {
         session: session.id,
         name: agent.name.clone(),
@@ -108,11 +109,7 @@ pub(super) async fn open(node: &Arc<Node>, claim: &Claim) -> Result<Open, OpenFa
     let memories = Memories::new(node, &row, &places, secret_values(&secrets));
     memories.synchronise().await.into_iter().for_each(|event| shared.report(event));
     facts.extend(memories.facts());
-    let delivery = Delivery::new(node, (tenant, session.id), Arc::clone(&shared));
-    let skills = skills::provide(node, &row, &places, &shared).await;
-    let team = Team::new(&row.session.session.body, &facts, settings).map_err(OpenFailure::Session)?;
-    let given =
-        Given { facts, skills, team, tools: HostTools(vec![Arc::new(DeliverArtifacts::new(delivery))]) };
+    let given = given(node, &row, &places, &shared, facts).await?;
     let opened = tokio::task::spawn_blocking(move || {
         let sink = Arc::new(SeatSink::new(key, Arc::clone(&opening.hub), sink_shared, &toolset));
         open_session(
@@ -136,6 +133,28 @@ pub(super) async fn open(node: &Arc<Node>, claim: &Claim) -> Result<Open, OpenFa
         memories,
         outcomes,
     })
+}
+
+/// Skills, tools of the server and the team; what workers have on their machines is only listed.
+async fn given(
+    node: &Arc<Node>,
+    row: &SeatRow,
+    places: &Places,
+    shared: &Arc<Shared>,
+    mut facts: Vec<String>,
+) -> Result<Given, OpenFailure> {
+    let (session, is_outside) = (&row.session.session, row.environment.is_self_hosted());
+    let mut installed = skills::Skills::default();
+    let mut tools = HostTools::default();
+    if is_outside {
+        facts.extend(skills::listed(node, row).await);
+    } else {
+        installed = skills::provide(node, row, places, shared).await;
+        let delivery = Delivery::new(node, (row.tenant, session.id), Arc::clone(shared));
+        tools.0.push(Arc::new(DeliverArtifacts::new(delivery)));
+    }
+    let team = Team::new(&session.body, &facts, &node.settings.runtime, is_outside);
+    Ok(Given { facts, skills: installed, team: team.map_err(OpenFailure::Session)?, tools, is_outside })
 }
 
 /// The folders of a session.
