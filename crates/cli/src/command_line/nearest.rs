@@ -4,7 +4,7 @@
 use crate::exit::Fault;
 
 /// The subcommands.
-pub const COMMANDS: [&str; 20] = [
+pub const COMMANDS: [&str; 21] = [
     "sessions",
     "attach",
     "config",
@@ -18,6 +18,7 @@ pub const COMMANDS: [&str; 20] = [
     "mcp",
     "plugins",
     "serve",
+    "work",
     "trust",
     "init",
     "login",

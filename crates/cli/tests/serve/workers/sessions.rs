@@ -85,7 +85,7 @@ fn policies_come_before_workers() {
     let denial = json!({ "type": "user.tool_confirmation", "tool_use_id": write, "result": "deny",
         "deny_message": "not that file" });
     server.send(&session, &json!([denial, tool_result(glob, "a.txt")])).ok();
-    assert_eq!(pending(&stream.until("session.status_idle")), [read.clone()]);
+    assert_eq!(pending(&stream.until("session.status_idle")), std::slice::from_ref(read));
     server.send(&session, &json!([tool_result(read, "the content")])).ok();
     stream.until_end_of_turn();
     let refusals = of_kind(&server, &session, "agent.tool_result");
