@@ -102,6 +102,13 @@ pub enum Command {
     #[cfg(feature = "server")]
     #[command(after_help = crate::serve::HELP)]
     Serve(Box<crate::serve::ServeArguments>),
+    /// Run the tools of sessions in a self-hosted environment on this machine.
+    ///
+    /// The key of the environment is in QODER_ENVIRONMENT_KEY, else in QODER_ACCESS_TOKEN: a token with the scope
+    /// `environment:ID`. docs/server.md has the rest.
+    #[cfg(feature = "server")]
+    #[command(after_help = crate::work::HELP)]
+    Work(Box<crate::work::WorkArguments>),
     /// Attach the interactive terminal to a session that another process or a server drives.
     ///
     /// For a session on a server, set QODER_ACCESS_TOKEN to a token.

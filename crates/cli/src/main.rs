@@ -17,6 +17,8 @@ mod sessions;
 #[cfg(feature = "tui")]
 mod terminal;
 mod tool_host;
+#[cfg(feature = "server")]
+mod work;
 
 use std::process::ExitCode;
 
@@ -120,6 +122,8 @@ fn command(words: &[std::ffi::OsString]) -> Result<Exit, Fault> {
         Command::Plugins { action } => plugins::run(action, environment),
         #[cfg(feature = "server")]
         Command::Serve(arguments) => serve::run(*arguments, environment),
+        #[cfg(feature = "server")]
+        Command::Work(arguments) => work::run(*arguments, environment),
         Command::Skills { action } => definitions::list(Kind::Skills, action, environment),
         Command::Commands { action } => definitions::list(Kind::Commands, action, environment),
         #[cfg(feature = "tui")]

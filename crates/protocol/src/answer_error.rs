@@ -51,6 +51,7 @@ impl AnswerError {
         match (&answer.result, kind) {
             (Some(result), AskKind::External) => result.unusable_block().map(Self::UnusableBlock),
             (None, AskKind::Permission) => None,
+            (None, AskKind::External) if !answer.allow => None,
             (Some(_), AskKind::Permission) | (None, AskKind::External) => Some(Self::WrongKind(kind)),
         }
     }
@@ -59,6 +60,6 @@ impl AnswerError {
 fn wrong_kind(wanted: AskKind) -> &'static str {
     match wanted {
         AskKind::Permission => "the call waits for permission: answer allow or deny, not a result",
-        AskKind::External => "the call runs outside the runtime: answer with its result, not allow or deny",
+        AskKind::External => "the call runs outside the runtime: answer with its result, or deny it",
     }
 }

@@ -108,10 +108,13 @@ impl Answered {
         }
     }
 
-    /// True when it is an answer to an ask of this kind.
+    /// True when it is an answer to an ask of this kind. A call that runs outside can be denied; to allow it says nothing.
     #[must_use]
     pub fn answers(&self, kind: AskKind) -> bool {
-        self.result.is_some() == (kind == AskKind::External)
+        match kind {
+            AskKind::Permission => self.result.is_none(),
+            AskKind::External => self.result.is_some() || !self.allow,
+        }
     }
 }
 

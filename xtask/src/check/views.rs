@@ -29,7 +29,7 @@ const VIEWS: &[(&str, &[&str])] = &[
             "store",
         ],
     ),
-    ("crates/server/src/", &["callbacks", "config", "error", "events", "sessions", "setup"]),
+    ("crates/server/src/", &["callbacks", "config", "error", "events", "sessions", "setup", "tool_host"]),
     ("crates/terminal/src/", &[]),
     ("crates/acp/src/", &["callbacks", "events", "sessions", "setup"]),
 ];

@@ -4,7 +4,7 @@
 use crate::exit::Fault;
 
 /// The subcommands.
-pub const COMMANDS: [&str; 21] = [
+pub const COMMANDS: [&str; 22] = [
     "sessions",
     "attach",
     "config",
@@ -19,6 +19,7 @@ pub const COMMANDS: [&str; 21] = [
     "plugins",
     "serve",
     "tool-host",
+    "work",
     "trust",
     "init",
     "login",

@@ -143,7 +143,7 @@ pub enum TokenAction {
         /// Tenant whose agents and sessions the token reaches. Default: the user's own.
         #[arg(long, value_name = "NAME")]
         tenant: Option<String>,
-        /// Scopes: read, run, approve, admin. Default: all.
+        /// Scopes: read, run, approve, admin. Default: all. `environment:ID` is the key of workers of that environment.
         #[arg(long, value_name = "SCOPES", value_delimiter = ',')]
         scopes: Vec<String>,
         /// Lifetime, such as 90d or 12h. Default: no limit.

@@ -29,3 +29,4 @@ mod threads;
 mod tool_host;
 mod usage;
 mod vaults;
+mod workers;

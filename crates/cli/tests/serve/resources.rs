@@ -160,15 +160,11 @@ fn environments_are_objects_with_a_fixed_type() {
 fn what_the_server_cannot_provide_is_refused_when_a_session_is_created() {
     let server = server();
     let agent = server.agent(&json!([]));
-    for config in
-        [json!({ "type": "self_hosted" }), json!({ "type": "cloud", "packages": { "apt": ["jq"] } })]
-    {
-        let environment =
-            id(&server.post("/v1/environments", &json!({ "name": "e", "config": config })).ok());
-        let refused = server.post("/v1/sessions", &json!({ "agent": agent, "environment_id": environment }));
-        let (_, message) = refused.error(400);
-        assert!(message.contains("does not provide"), "{message}");
-    }
+    let config = json!({ "type": "cloud", "packages": { "apt": ["jq"] } });
+    let environment = id(&server.post("/v1/environments", &json!({ "name": "e", "config": config })).ok());
+    let refused = server.post("/v1/sessions", &json!({ "agent": agent, "environment_id": environment }));
+    let (_, message) = refused.error(400);
+    assert!(message.contains("does not provide"), "{message}");
     let environment = server.environment();
     for (more, status) in [
         (json!({ "vault_ids": ["vlt_1"] }), 404),

@@ -402,6 +402,10 @@ pub trait Tool: Send + Sync {
     fn runs_outside(&self) -> bool {
         false
     }
+    /// False for a tool whose calls no rule, policy or mode concerns.
+    fn is_gated(&self) -> bool {
+        true
+    }
     /// Finds out, before a turn of the session `session_id` announces its tools, what [`Tool::is_offered`] depends on.
     /// `None` when that is known.
     fn learn(&self, session_id: &str) -> Option<BoxFuture<'static, ()>> {

@@ -84,6 +84,9 @@ pub struct Options {
     pub only_own_agents: bool,
     /// Tools that run outside the runtime: no rule or mode applies to them, and each call waits until its result is brought.
     pub external_tools: Vec<ToolDefinition>,
+    /// Tools that run outside the runtime, too, after rules, policies and modes have let the call pass. What they make a question
+    /// is answered together with the call: with its result, or with a denial.
+    pub gated_external_tools: Vec<ToolDefinition>,
     /// Tools of the front's own process: rules, policies and modes apply to them as to built-in ones.
     pub host_tools: HostTools,
     /// Folders with skills of the front, `<folder>/<name>/SKILL.md`. Their `allowed-tools` allow nothing.

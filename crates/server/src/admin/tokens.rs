@@ -1,7 +1,8 @@
 //! Creating tokens.
 
 use crate::config::Config;
-use crate::http::{Scope, TokenText};
+use crate::http::{ENVIRONMENT_SCOPE, Scope, TokenText};
+use crate::model::ids::EnvironmentId;
 use crate::model::time::Time;
 use crate::secrets::SealError;
 use crate::serve::{Foundation, ServeError, Use};
@@ -26,8 +27,12 @@ pub struct NewTokenOptions {
 /// When a scope does not exist, or the data folder cannot be used.
 pub async fn create_token(config: &Config, options: NewTokenOptions) -> Result<TokenText, ServeError> {
     let known: Vec<&str> = Scope::ALL.iter().map(|scope| scope.as_str()).collect();
-    if let Some(scope) = options.scopes.iter().find(|scope| !known.contains(&scope.as_str())) {
-        let problem = format!("has `{scope}`; scopes are {}", known.join(", "));
+    let is_environment = |scope: &str| {
+        scope.strip_prefix(ENVIRONMENT_SCOPE).is_some_and(|id| EnvironmentId::parse(id).is_some())
+    };
+    let is_known = |scope: &&String| known.contains(&scope.as_str()) || is_environment(scope);
+    if let Some(scope) = options.scopes.iter().find(|scope| !is_known(scope)) {
+        let problem = format!("has `{scope}`; scopes are {} and {ENVIRONMENT_SCOPE}ID", known.join(", "));
         return Err(crate::config::ConfigError::Option { option: "--scopes", problem }.into());
     }
     let user = options.user.trim().to_owned();

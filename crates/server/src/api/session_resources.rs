@@ -69,6 +69,11 @@ async fn change(
 pub(super) async fn add(State(app): State<Arc<App>>, request: ApiRequest) -> Result<Response, ApiError> {
     let (tenant, session) = (request.principal.tenant_id(), sessions::id(&request)?);
     let mut new = resources::read(&request.json()?, Time::now())?;
+    request.needs(Scope::Run)?;
+    let environment = app.store.db.session(tenant, session).await?.session.environment_id;
+    if app.store.db.environment(tenant, environment).await?.body.is_self_hosted() {
+        return Err(resources::unsupported("type").into());
+    }
     files::check(&app, tenant, new.resource.file().into_iter()).await?;
     if new.resource.memory().is_some() {
         let row = app.store.db.session(tenant, session).await?;

@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 use tokio::sync::OwnedSemaphorePermit;
 
 use super::app::{self, App};
+use super::environments::rights;
 use super::{files, memory, skills, vaults};
 use crate::http::{self as edge, ApiError, ApiRequest, PageRequest, Scope};
 use crate::model::admission::{self, Action, Head};
@@ -21,6 +22,7 @@ use crate::model::inputs::{Effect, Input};
 use crate::model::names::SkillChoice;
 use crate::model::problem::Problem;
 use crate::model::refusal::Refusal;
+use crate::model::resources;
 use crate::model::roster::{Member, Roster, tools_together};
 use crate::model::session::{self, NewSession, SessionBody, SessionSecrets};
 use crate::model::time::Time;
@@ -127,7 +129,7 @@ pub(super) async fn prepare(
     let has_containers = app.has_containers;
     let make = move |agent: &AgentVersion, environment: &Environment| {
         check_environment(environment, has_containers)?;
-        let mut row = make(new, agent, &key)?;
+        let mut row = make(new, agent, environment, &key)?;
         SkillChoice::pin(&mut row.body.agent.skills, &pinned);
         if row.body.agent.multiagent != roster {
             return Err(Refusal::conflict("The agent was changed meanwhile. Send the request again."));
@@ -194,7 +196,15 @@ async fn members(
 }
 
 /// The row of a session, from what it is created with.
-fn make(new: NewSession, agent: &AgentVersion, key: &DataKey) -> Result<NewSessionRow, Refusal> {
+fn make(
+    new: NewSession,
+    agent: &AgentVersion,
+    environment: &Environment,
+    key: &DataKey,
+) -> Result<NewSessionRow, Refusal> {
+    if environment.body.is_self_hosted() && !new.resources.is_empty() {
+        return Err(resources::unsupported("resources").into());
+    }
     let body = match &new.agent.overrides {
         None => agent.body.clone(),
         Some(overrides) => {
@@ -228,7 +238,7 @@ fn check_environment(environment: &Environment, has_containers: bool) -> Result<
         Err(Problem::field("environment_id", problem))
     };
     match &environment.body.config {
-        EnvironmentConfig::SelfHosted { .. } => wrong("is self-hosted"),
+        EnvironmentConfig::SelfHosted { .. } => Ok(()),
         EnvironmentConfig::Cloud { packages, .. } => {
             let has_apt = packages.get("apt").and_then(Value::as_array).is_some_and(|list| !list.is_empty());
             if has_apt && !has_containers {
@@ -255,7 +265,7 @@ pub(super) fn sealed(
 }
 
 pub(super) async fn read(State(app): State<Arc<App>>, request: ApiRequest) -> Result<Response, ApiError> {
-    request.needs(Scope::Read)?;
+    rights::needs_session(&app, &request, Scope::Read, id(&request)?).await?;
     let row = app.store.db.session(request.principal.tenant_id(), id(&request)?).await?;
     edge::json(&renderer(&app, &request)?(&row))
 }

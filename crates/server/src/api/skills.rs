@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
 use super::app::App;
+use super::environments::rights;
 use crate::http::{self as edge, ApiError, ApiRequest, FormPart, PageRequest, Scope};
 use crate::model::fields::Fields;
 use crate::model::files::FileFields;
@@ -191,7 +192,7 @@ pub(super) async fn create_version(
 }
 
 pub(super) async fn read(State(app): State<Arc<App>>, request: ApiRequest) -> Result<Response, ApiError> {
-    request.needs(Scope::Read)?;
+    rights::needs_skill(&app, &request, Scope::Read, id(&request)?).await?;
     edge::json(&app.store.db.skill(request.principal.tenant_id(), id(&request)?).await?.view())
 }
 
@@ -227,7 +228,7 @@ pub(super) async fn read_version(
     State(app): State<Arc<App>>,
     request: ApiRequest,
 ) -> Result<Response, ApiError> {
-    request.needs(Scope::Read)?;
+    rights::needs_skill(&app, &request, Scope::Read, id(&request)?).await?;
     edge::json(&app.store.db.skill_version(version(&request)?).await?.view())
 }
 
@@ -258,7 +259,7 @@ pub(super) async fn delete_version(
 
 /// The archive of a version: a zip file with one folder.
 pub(super) async fn download(State(app): State<Arc<App>>, request: ApiRequest) -> Result<Response, ApiError> {
-    request.needs(Scope::Read)?;
+    rights::needs_skill(&app, &request, Scope::Read, id(&request)?).await?;
     let query = version(&request)?;
     let version = app.store.db.skill_version(query).await?;
     let content = app.store.blobs.open(query.tenant, &version.blob).await?;

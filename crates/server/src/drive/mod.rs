@@ -8,6 +8,7 @@ mod node;
 mod opening;
 mod options;
 mod outcomes;
+mod outside_tools;
 mod seat;
 mod shared;
 mod sink;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use qoder_runtime::callbacks::Callbacks;
 use qoder_runtime::config::servers::Flags;
 use qoder_runtime::sessions::{FirstPrompt, OpenError, OpenRequest, OpenedSession, SessionChoice, Sessions};
-use qoder_runtime::setup::{Setup, SetupError};
+use qoder_runtime::setup::{HostTools, Setup, SetupError};
 use qoder_store::line::Line;
 use qoder_store::{SessionKey, SessionLocation, SessionStore};
 use serde_json::json;
@@ -72,9 +72,10 @@ pub(super) async fn open(node: &Arc<Node>, claim: &Claim) -> Result<Open, OpenFa
     let mut secrets = open_secrets(node, &row)?;
     let session = &row.session.session;
     let agent = &session.body.agent;
-    let toolset = team::toolset(agent, agent.multiagent.is_some());
+    let is_outside = row.environment.is_self_hosted();
+    let toolset = team::toolset(agent, agent.multiagent.is_some(), is_outside);
     // Names and tools of agents do not depend on what is mounted.
-    let known = Team::new(&session.body, &[], settings).map_err(OpenFailure::Session)?;
+    let known = Team::new(&session.body, &[], settings, is_outside).map_err(OpenFailure::Session)?;
     let crew = Crew {
         session: session.id,
         name: agent.name.clone(),
@@ -111,11 +112,11 @@ pub(super) async fn open(node: &Arc<Node>, claim: &Claim) -> Result<Open, OpenFa
     let memories = Memories::new(node, &row, &places, secret_values(&secrets));
     memories.synchronise().await.into_iter().for_each(|event| shared.report(event));
     facts.extend(memories.facts());
-    let host = host::provide(node, &row, &places, &secrets, &shared);
-    let skills = skills::provide(node, &row, &places, &shared).await;
-    let team = Team::new(&row.session.session.body, &facts, settings).map_err(OpenFailure::Session)?;
-    let tools = artifacts::tools(node, (tenant, session.id), &shared, host.as_ref());
-    let given = Given { facts, skills, team, tools, host: host.clone() };
+    let host = match row.environment.is_self_hosted() {
+        true => None,
+        false => host::provide(node, &row, &places, &secrets, &shared),
+    };
+    let given = given(node, &row, (&places, host.clone()), &shared, facts).await?;
     let opened = tokio::task::spawn_blocking(move || {
         let sink = Arc::new(SeatSink::new(key, Arc::clone(&opening.hub), sink_shared, &toolset));
         open_session(
@@ -140,6 +141,28 @@ pub(super) async fn open(node: &Arc<Node>, claim: &Claim) -> Result<Open, OpenFa
         host,
         outcomes,
     })
+}
+
+/// Skills, tools of the server and the team; what workers have on their machines is only listed.
+async fn given(
+    node: &Arc<Node>,
+    row: &SeatRow,
+    (places, host): (&Places, Option<SessionHost>),
+    shared: &Arc<Shared>,
+    mut facts: Vec<String>,
+) -> Result<Given, OpenFailure> {
+    let (session, is_outside) = (&row.session.session, row.environment.is_self_hosted());
+    let mut installed = skills::Skills::default();
+    let mut tools = HostTools::default();
+    if is_outside {
+        facts.extend(skills::listed(node, row).await);
+    } else {
+        installed = skills::provide(node, row, places, shared).await;
+        tools = artifacts::tools(node, (row.tenant, session.id), shared, host.as_ref());
+    }
+    let team = Team::new(&session.body, &facts, &node.settings.runtime, is_outside);
+    let team = team.map_err(OpenFailure::Session)?;
+    Ok(Given { facts, skills: installed, team, tools, host, is_outside })
 }
 
 /// The folders of a session.

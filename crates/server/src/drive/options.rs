@@ -13,6 +13,7 @@ use serde_json::{Map, Value, json};
 
 use super::given::host::SessionHost;
 use super::given::skills::Skills;
+use super::outside_tools;
 use super::team::Team;
 use crate::environment::Places;
 use crate::model::environment::{EnvironmentBody, EnvironmentConfig, Networking};
@@ -70,6 +71,8 @@ pub(super) struct Given {
     pub(super) host: Option<SessionHost>,
     /// The agents that it may start.
     pub(super) team: Team,
+    /// True when workers run its tools.
+    pub(super) is_outside: bool,
 }
 
 impl RuntimeSettings {
@@ -113,8 +116,10 @@ impl RuntimeSettings {
         variables.insert("QODER_CONFIG_DIR".to_owned(), config_root);
         let budget = session.body.budget.as_ref().map(|budget| budget.dollars(self.credit_usd));
         let model = self.model_for(&agent.model.id).to_owned();
-        let cwd = agent.system.as_ref().map(|_| format!("Working directory: {}", places.workspace.display()));
+        let cwd = agent.system.as_ref().filter(|_| !given.is_outside);
+        let cwd = cwd.map(|_| format!("Working directory: {}", places.workspace.display()));
         let facts: Vec<String> = cwd.into_iter().chain(given.facts).collect();
+        let own_words = given.is_outside.then(|| outside_tools::PROMPT.to_owned());
         let mut isolation = places.isolation();
         if given.host.as_ref().is_some_and(|host| host.is_container) {
             // Commands see the files of the container, which has none of this machine's.
@@ -140,9 +145,11 @@ impl RuntimeSettings {
             only_own_agents: true,
             tool_policies: policies(toolset),
             external_tools: external(&given.team.together),
+            gated_external_tools: outside_tools::definitions(&given.team.together),
             skills: Some(given.skills.names),
             skill_dirs: given.skills.folders,
-            system_prompt: agent.system.clone(),
+            // The runtime's own words name this machine.
+            system_prompt: agent.system.clone().or(own_words),
             append_system_prompt: (!facts.is_empty()).then(|| facts.join("\n")),
             settings: Some(self.settings(environment).to_string()),
             setting_sources: Some(Vec::new()),
@@ -244,6 +251,7 @@ fn allowed(toolset: &Toolset, environment: &EnvironmentBody) -> Vec<String> {
             _ => rules.push(tool.name.to_owned()),
         }
     }
+    rules.extend(toolset.outside.iter().map(|(name, _)| (*name).to_owned()));
     rules.extend(toolset.has_skills.then(|| SKILL.to_owned()));
     rules.extend(toolset.has_team.then(|| AGENT.to_owned()));
     rules.extend(toolset.servers.iter().map(|server| format!("mcp__{}", server.alias)));
@@ -296,6 +304,9 @@ pub(super) fn policies(toolset: &Toolset) -> ToolPolicies {
     let mut policies = ToolPolicies::default();
     for (tool, decided) in toolset.enabled() {
         policies.tools.insert(tool.name.to_owned(), policy(decided));
+    }
+    for (name, decided) in &toolset.outside {
+        policies.tools.insert((*name).to_owned(), policy(*decided));
     }
     for server in &toolset.servers {
         // A tool that is not enabled and is called all the same is denied.

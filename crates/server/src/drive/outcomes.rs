@@ -172,7 +172,8 @@ async fn grade(
 async fn work(store: &Store, tenant: TenantId, session: SessionId) -> Result<String, DbError> {
     let kinds =
         ["user.message", "agent.message", "agent.tool_use", "agent.tool_result", "agent.mcp_tool_use"];
-    let more = ["agent.mcp_tool_result", "agent.custom_tool_use", "user.custom_tool_result"];
+    let more =
+        ["agent.mcp_tool_result", "agent.custom_tool_use", "user.custom_tool_result", "user.tool_result"];
     let query = EventQuery {
         tenant,
         session,

@@ -28,9 +28,10 @@ pub(super) struct Team {
     pub(super) together: Toolset,
 }
 
-/// The toolset of an agent.
-pub(super) fn toolset(body: &AgentBody, has_team: bool) -> Toolset {
-    Toolset::new(&body.tools).with_skills(!body.skills.is_empty()).with_team(has_team)
+/// The toolset of an agent; `is_outside` in an environment whose workers run tools.
+pub(super) fn toolset(body: &AgentBody, has_team: bool, is_outside: bool) -> Toolset {
+    let toolset = Toolset::new(&body.tools).with_skills(!body.skills.is_empty()).with_team(has_team);
+    if is_outside { toolset.outside() } else { toolset }
 }
 
 impl Team {
@@ -39,21 +40,24 @@ impl Team {
         body: &SessionBody,
         facts: &[String],
         settings: &RuntimeSettings,
+        is_outside: bool,
     ) -> Result<Self, String> {
         let members = team(&body.agent, &body.members);
         let together = tools_together(&body.agent, &body.members).map_err(|problem| problem.message)?;
+        let together = if is_outside { together.outside() } else { together };
         let mut all = Self { together: together.with_team(!members.is_empty()), ..Self::default() };
         for member in members {
             let (body, toolset) = match member.role {
-                Role::Agent(agent) => (&agent.body, toolset(&agent.body, false)),
-                Role::Itself => (&body.agent, toolset(&body.agent, false)),
+                Role::Agent(agent) => (&agent.body, toolset(&agent.body, false, is_outside)),
+                Role::Itself => (&body.agent, toolset(&body.agent, false, is_outside)),
                 Role::Advisor(model) => {
+                    let reading = if is_outside { reading().outside() } else { reading() };
                     let definition = AgentDefinition {
-                        tools: Some(READING.map(str::to_owned).to_vec()),
+                        tools: Some([offered(&reading), external(&reading)].concat()),
                         model: Some(settings.model_for(model).to_owned()),
                         ..AgentDefinition::new("Gives advice on hard questions.", ADVICE, Origin::Flag)
                     };
-                    all.toolsets.insert(member.name.clone(), reading());
+                    all.toolsets.insert(member.name.clone(), reading);
                     all.agents.insert(member.name, definition);
                     continue;
                 }
@@ -84,8 +88,10 @@ fn reading() -> Toolset {
     crate::model::tools::read(&entry).map(|entries| Toolset::new(&entries)).unwrap_or_default()
 }
 
+/// The tools that do not run here.
 fn external(toolset: &Toolset) -> Vec<String> {
-    toolset.external.iter().map(|tool| tool.alias.clone()).collect()
+    let outside = toolset.outside.iter().map(|(name, _)| (*name).to_owned());
+    toolset.external.iter().map(|tool| tool.alias.clone()).chain(outside).collect()
 }
 
 /// Tools of servers that the session reaches and an agent does not see.

@@ -12,7 +12,8 @@ use http::header::AUTHORIZATION;
 use ring::rand::{SecureRandom, SystemRandom};
 
 use super::errors::ApiError;
-use crate::model::ids::TenantId;
+use super::workers::{WorkToken, Worker};
+use crate::model::ids::{TenantId, WorkId};
 use crate::model::time::Time;
 use crate::secrets::ClusterKey;
 use crate::store::{DbError, Store, TenantRow, TokenRow};
@@ -110,6 +111,7 @@ pub struct Principal {
     /// Whose things it reaches.
     pub tenant: TenantRow,
     scopes: Vec<String>,
+    worker: Option<Worker>,
 }
 
 impl Principal {
@@ -117,6 +119,12 @@ impl Principal {
     #[must_use]
     pub fn tenant_id(&self) -> TenantId {
         self.tenant.id
+    }
+
+    /// What it may do as a worker; `None` for one that is not a worker.
+    #[must_use]
+    pub fn worker(&self) -> Option<&Worker> {
+        self.worker.as_ref()
     }
 
     /// Makes sure that the token may do this.
@@ -162,9 +170,11 @@ impl Authenticator {
     /// # Errors
     /// When the token is missing or wrong, or the database does not work.
     pub async fn authenticate(&self, headers: &HeaderMap, from: IpAddr) -> Result<Principal, ApiError> {
-        let known = match token_of(headers) {
-            Some(token) => self.principal(&token).await?,
-            None => None,
+        let text = text_of(headers);
+        let known = match (text.and_then(TokenText::parse), text.and_then(WorkToken::parse)) {
+            (Some(token), _) => self.principal(&token).await?,
+            (None, Some(token)) => self.principal_of_work(&token).await?,
+            (None, None) => None,
         };
         if let Some(principal) = known {
             return Ok(principal);
@@ -182,7 +192,30 @@ impl Authenticator {
             return Ok(None);
         }
         self.memory().used.insert(row.id.clone(), now);
-        Ok(Some(Principal { token_id: row.id, user: row.user, tenant: row.tenant, scopes: row.scopes }))
+        let worker = Worker::of_scopes(&row.scopes);
+        let TokenRow { id, user, tenant, scopes, .. } = row;
+        Ok(Some(Principal { token_id: id, user, tenant, scopes, worker }))
+    }
+
+    /// The worker that has the token of a work item.
+    async fn principal_of_work(&self, token: &WorkToken) -> Result<Option<Principal>, DbError> {
+        if !token.is_of(&self.cluster) {
+            return Ok(None);
+        }
+        let Some((work, tenant)) = self.store.db.work_of_token(token.work).await? else { return Ok(None) };
+        Ok(Some(Principal {
+            token_id: work.id.to_string(),
+            user: "worker".to_owned(),
+            tenant,
+            scopes: Vec::new(),
+            worker: Some(Worker::of_work(&work)),
+        }))
+    }
+
+    /// The token of a work item. It is made from the item, so that every poll that hands the item out gives the same one.
+    #[must_use]
+    pub fn token_of_work(&self, work: WorkId) -> String {
+        WorkToken::of(work, &self.cluster)
     }
 
     async fn row(&self, id: &str, believed: Duration) -> Result<Option<TokenRow>, DbError> {
@@ -205,6 +238,12 @@ impl Authenticator {
 
     /// True while a token is good; for streams, which outlive the request that opened them.
     pub async fn is_good(&self, token_id: &str) -> bool {
+        if let Some(work) = WorkId::parse(token_id) {
+            return match self.store.db.work_of_token(work).await {
+                Ok(found) => found.is_some_and(|(work, _)| !work.is_over()),
+                Err(_) => true,
+            };
+        }
         match self.row(token_id, BELIEVED_BY_STREAMS).await {
             Ok(Some(row)) => row.revoked_at.is_none() && row.expires_at.is_none_or(|at| at > Time::now()),
             Ok(None) => false,
@@ -236,13 +275,13 @@ impl Authenticator {
 }
 
 /// The token in the headers: as a bearer, or as an API key.
-fn token_of(headers: &HeaderMap) -> Option<TokenText> {
+fn text_of(headers: &HeaderMap) -> Option<&str> {
     let bearer = headers.get(AUTHORIZATION).and_then(|value| value.to_str().ok()).and_then(|value| {
         let (scheme, token) = value.split_once(' ')?;
         scheme.eq_ignore_ascii_case("bearer").then(|| token.trim())
     });
     let key = || headers.get("x-api-key").and_then(|value| value.to_str().ok()).map(str::trim);
-    TokenText::parse(bearer.or_else(key)?)
+    bearer.or_else(key)
 }
 
 #[cfg(test)]
@@ -281,10 +320,10 @@ mod tests {
             headers("authorization", format!("bearer  {}", token.text)),
             headers("x-api-key", token.text.clone()),
         ] {
-            assert_eq!(token_of(&headers), Some(token.clone()));
+            assert_eq!(text_of(&headers), Some(token.text.as_str()));
         }
         for headers in [headers("authorization", format!("Basic {}", token.text)), HeaderMap::new()] {
-            assert_eq!(token_of(&headers), None);
+            assert_eq!(text_of(&headers), None);
         }
     }
 }

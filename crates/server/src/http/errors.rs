@@ -26,12 +26,22 @@ pub struct ApiError {
     pub code: Option<&'static str>,
     /// Seconds after which the request may be repeated.
     pub retry_after: Option<u64>,
+    /// The state of the thing, where the documented interface has it.
+    pub current_state: Option<Box<Value>>,
 }
 
 impl ApiError {
     /// An error of this kind.
     pub fn new(status: StatusCode, kind: &'static str, message: impl Into<String>) -> Self {
-        Self { status, kind, message: message.into(), field: None, code: None, retry_after: None }
+        Self {
+            status,
+            kind,
+            message: message.into(),
+            field: None,
+            code: None,
+            retry_after: None,
+            current_state: None,
+        }
     }
 
     /// The request cannot be understood.
@@ -81,6 +91,9 @@ impl ApiError {
         }
         if let Some(code) = self.code {
             error["details"] = json!({ "error_code": code });
+        }
+        if let Some(state) = &self.current_state {
+            error["details"]["current_state"] = Value::clone(state);
         }
         json!({ "type": "error", "request_id": request_id, "error": error })
     }

@@ -14,6 +14,7 @@ mod rates;
 mod request;
 mod timed_io;
 mod tls;
+mod workers;
 
 pub use answer::{bytes, json, rendered};
 pub use auth::{Authenticator, Principal, Scope, TokenText};
@@ -27,3 +28,4 @@ pub use pages::{Cursor, PageRequest, page, page_of_ids};
 pub use rates::RateLimiter;
 pub use request::{ApiRequest, FormPart, FormReader, Query, form};
 pub use tls::{TlsError, acceptor};
+pub use workers::{ENVIRONMENT_SCOPE, WorkItem, WorkToken, Worker};

@@ -287,6 +287,14 @@ impl EnvironmentBody {
     }
 }
 
+impl EnvironmentBody {
+    /// True when workers of the owner run the tools of its sessions.
+    #[must_use]
+    pub fn is_self_hosted(&self) -> bool {
+        matches!(self.config, EnvironmentConfig::SelfHosted { .. })
+    }
+}
+
 /// A word that bash takes as it is.
 fn quoted(word: &str) -> String {
     format!("'{}'", word.replace('\'', "'\\''"))

@@ -136,6 +136,8 @@ ids! {
     WebhookEventId = "whe_";
     /// A notice on its way to an endpoint.
     DeliveryId = "whd_";
+    /// A session of a self-hosted environment that waits for a worker, or has one.
+    WorkId = "work_";
     /// One run of the server process.
     NodeId = "node_";
     /// A tenant.
@@ -154,7 +156,7 @@ macro_rules! random_ids {
     )*};
 }
 
-random_ids! { AgentId EnvironmentId SessionId FileId SkillId SkillVersionId MemoryStoreId MemoryId MemoryVersionId VaultId CredentialId ResourceId DeploymentId DeploymentRunId OutcomeId WebhookEndpointId NodeId TenantId }
+random_ids! { AgentId EnvironmentId SessionId FileId SkillId SkillVersionId MemoryStoreId MemoryId MemoryVersionId VaultId CredentialId ResourceId DeploymentId DeploymentRunId OutcomeId WebhookEndpointId WorkId NodeId TenantId }
 
 impl ThreadId {
     /// The thread of a session itself.

@@ -5,6 +5,7 @@ use qoder_types::{Behavior, Decision, DecisionLayer};
 use serde_json::{Value, json};
 
 use super::bodies::{input_object, result_blocks};
+use crate::model::admission::ActionKind;
 use crate::model::event::NewEvent;
 use crate::model::ids::EventId;
 use crate::model::tools::Policy;
@@ -31,6 +32,12 @@ pub(super) struct Call {
     pub(super) has_result: bool,
     /// True once it started an agent; the events of that agent's thread stand for it then.
     pub(super) has_started: bool,
+    /// True once it was asked whether it runs, or for its result.
+    pub(super) is_asked: bool,
+    /// True once it is decided that it does not run.
+    pub(super) is_denied: bool,
+    /// True once a client or a worker brought its result; the event that did stands for it.
+    pub(super) is_brought: bool,
 }
 
 /// What was said about a call, in one word.
@@ -67,6 +74,7 @@ impl Call {
                 ));
             }
             Called::Agent => ("agent.tool_use", json!({ "name": AGENT, "input": input })),
+            Called::Outside { name, .. } => ("agent.tool_use", json!({ "name": name, "input": input })),
             Called::BuiltIn { name, spelling, .. } => {
                 let mut body = json!({ "name": name, "input": input });
                 if let Some(spelling) = spelling {
@@ -88,6 +96,7 @@ impl Call {
     fn policy(&self) -> Option<Policy> {
         match &self.called {
             Called::BuiltIn { policy, .. } | Called::Server { policy, .. } => *policy,
+            Called::Outside { policy, .. } => Some(*policy),
             Called::Agent => Some(Policy::AlwaysAllow),
             Called::External { .. } => None,
         }
@@ -96,22 +105,39 @@ impl Call {
     /// The event that stands for a call which no one decided about, because its input makes no sense or its turn was stopped.
     pub(super) fn render_undecided(&mut self) -> Option<NewEvent> {
         let evaluated = match self.policy() {
+            // A worker runs what it reads to be allowed.
+            _ if matches!(self.called, Called::Outside { .. }) => Evaluated::Deny,
             None | Some(Policy::AlwaysDeny) => Evaluated::Deny,
             Some(Policy::AlwaysAllow | Policy::AlwaysAsk | Policy::Auto) => Evaluated::Allow,
         };
         self.render(evaluated, None)
     }
 
-    /// The action that waits for an answer to the call.
-    pub(super) fn action(&self, kind: AskKind) -> NewAction {
-        let kind = match kind {
-            AskKind::Permission => "ask",
-            AskKind::External => "custom",
-        };
-        NewAction { event: self.event, call_id: self.id.clone(), kind, thread: None }
+    /// What was evaluated about a call that waits. One that a worker runs waits although it is allowed.
+    pub(super) fn evaluated_ask(&self, decision: &Decision) -> Evaluated {
+        match self.called {
+            Called::Outside { .. } => evaluated(decision),
+            Called::Agent | Called::BuiltIn { .. } | Called::Server { .. } | Called::External { .. } => {
+                Evaluated::Ask
+            }
+        }
     }
 
-    /// The event of its result. A client's own event is the result of what it ran.
+    /// The action that waits for an answer to the call.
+    pub(super) fn action(&self, kind: AskKind, evaluated: Evaluated) -> NewAction {
+        let kind = match (kind, &self.called, evaluated) {
+            (AskKind::Permission, _, _) => ActionKind::Ask,
+            (AskKind::External, Called::Outside { .. }, Evaluated::Ask) => ActionKind::Gated,
+            (AskKind::External, Called::Outside { .. }, Evaluated::Allow | Evaluated::Deny) => {
+                ActionKind::Worker
+            }
+            (AskKind::External, _, _) => ActionKind::Custom,
+        };
+        NewAction { event: self.event, call_id: self.id.clone(), kind: kind.as_str(), thread: None }
+    }
+
+    /// The event of its result. A client's own event is the result of what it ran. A call that a worker may have begun and that was
+    /// stopped gets the event that a worker would send, so that no worker runs it later.
     pub(super) fn result(
         &self,
         content: &qoder_types::ToolResultContent,
@@ -121,6 +147,9 @@ impl Call {
             Called::Agent | Called::BuiltIn { .. } => ("agent.tool_result", "tool_use_id"),
             Called::Server { .. } => ("agent.mcp_tool_result", "mcp_tool_use_id"),
             Called::External { .. } => return None,
+            Called::Outside { .. } if self.is_brought => return None,
+            Called::Outside { .. } if self.is_asked && !self.is_denied => ("user.tool_result", "tool_use_id"),
+            Called::Outside { .. } => ("agent.tool_result", "tool_use_id"),
         };
         let body = json!({ key: self.event, "content": result_blocks(content), "is_error": is_error });
         Some(NewEvent::new(kind, &body))

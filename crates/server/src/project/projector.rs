@@ -12,7 +12,7 @@ use qoder_types::{
 use serde_json::{Value, json};
 
 use super::bodies;
-use super::calls::{self, Call, Evaluated};
+use super::calls::{self, Call};
 use super::previews::Previews;
 use super::threads::{self, ThreadPlace};
 use crate::model::event::NewEvent;
@@ -228,6 +228,7 @@ impl Projector {
             RecordBody::Answered(answered) => {
                 if let Some(call) = self.call(&answered.tool_use_id) {
                     call.waits = false;
+                    call.is_brought = answered.result.is_some();
                     // Another decision follows the answer.
                     call.is_decided = false;
                 }
@@ -390,6 +391,9 @@ impl Projector {
                         is_decided: false,
                         has_result: false,
                         has_started: false,
+                        is_asked: false,
+                        is_denied: false,
+                        is_brought: false,
                     });
                 }
                 ContentBlock::Image { .. }
@@ -440,6 +444,7 @@ impl Projector {
         let Some(call) = self.call(&decided.tool_use_id) else { return };
         call.waits = false;
         call.is_decided = decided.decision.behavior != Behavior::Ask;
+        call.is_denied = decided.decision.behavior == Behavior::Deny;
         if call.called == Called::Agent {
             // Its thread stands for it, once it is there.
             return;
@@ -451,10 +456,12 @@ impl Projector {
     fn asked(&mut self, asked: &Asked, out: &mut Projected) {
         let Some(call) = self.call(&asked.tool_use_id) else { return };
         call.waits = true;
+        call.is_asked = true;
         call.is_decided = false;
-        let event = call.render(Evaluated::Ask, Some(&asked.decision));
+        let evaluated = call.evaluated_ask(&asked.decision);
+        let event = call.render(evaluated, Some(&asked.decision));
         if event.is_some() {
-            let action = call.action(asked.kind);
+            let action = call.action(asked.kind, evaluated);
             out.actions.push(action);
         }
         out.events.extend(event);

@@ -43,15 +43,20 @@ impl Driver<'_> {
             }
             // A hook may have changed the input; what is judged is what would run.
             let Some(call) = self.session.state.call(id) else { continue };
-            if self.engine.toolbox.get(&name).is_some_and(|tool| tool.runs_outside()) {
-                self.settle_external(id)?;
+            let external = self.engine.toolbox.get(&name).filter(|tool| tool.runs_outside());
+            if external.as_ref().is_some_and(|tool| !tool.is_gated()) {
+                self.settle_external(id, None)?;
                 continue;
             }
             match self.judge_with_hooks(call) {
                 Ok((tool, input, ruling)) => {
                     let request = self.session.state.last_prompt.clone();
                     let ruling = self.classified(id, &*tool, &input, (&request, ruling)).await?;
-                    self.settle(id, &*tool, &input, ruling).await?;
+                    if external.is_some() {
+                        self.settle_external(id, Some(ruling.decision))?;
+                    } else {
+                        self.settle(id, &*tool, &input, ruling).await?;
+                    }
                     if self.session.state.turn.as_ref().is_some_and(|turn| turn.interrupted.is_some()) {
                         return Ok(());
                     }

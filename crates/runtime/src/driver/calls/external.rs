@@ -1,5 +1,5 @@
 //! Calls that run outside the runtime: asked for like a question, without rules, mode or timeout, and delivered as results
-//! when the answer is on record. A PreToolUse hook may still deny one.
+//! when the answer is on record. A PreToolUse hook may still deny one, and a gated one passes the gate first.
 
 use qoder_types::record::{AskKind, Asked, RecordBody, UserOrigin};
 use qoder_types::{
@@ -7,6 +7,7 @@ use qoder_types::{
     ToolResultContent,
 };
 
+use super::decide::answered;
 use crate::driver::Driver;
 use crate::error::DriveError;
 
@@ -14,15 +15,20 @@ use crate::error::DriveError;
 const REASON: &str = "it runs outside the runtime";
 
 impl Driver<'_> {
-    /// Asks for the result of a call, or decides about the call whose result is on record.
-    pub(in crate::driver) fn settle_external(&mut self, id: &str) -> Result<(), DriveError> {
+    /// Asks for the result of a call, or decides about the call whose result is on record. `judged` is the gate's decision about
+    /// a tool that it concerns.
+    pub(in crate::driver) fn settle_external(
+        &mut self,
+        id: &str,
+        judged: Option<Decision>,
+    ) -> Result<(), DriveError> {
         let Some(call) = self.session.state.call(id) else { return Ok(()) };
         let name = call.name.clone();
         // A hook may have changed the input.
         if let Err(text) = self.checked(&name, &call.input) {
             return self.append_result(id, &text, CallOutcome::Failed);
         }
-        let decision = Decision {
+        let decision = judged.unwrap_or_else(|| Decision {
             behavior: Behavior::Ask,
             layer: DecisionLayer::BuiltIn,
             rule: None,
@@ -31,7 +37,10 @@ impl Driver<'_> {
             reason: REASON.to_owned(),
             considered: Vec::new(),
             answered_by: None,
-        };
+        });
+        if decision.behavior == Behavior::Deny {
+            return self.record_decision(id, &name, decision);
+        }
         if let Some(hooked) = call.hooked.as_ref().filter(|one| one.verdict == Some(HookVerdict::Deny)) {
             let name_of_hook = hooked.by.as_deref().unwrap_or("unknown");
             let reason =
@@ -40,7 +49,7 @@ impl Driver<'_> {
                 Decision { behavior: Behavior::Deny, layer: DecisionLayer::Hook, reason, ..decision };
             return self.record_decision(id, &name, denied);
         }
-        let Some(answer) = call.answer.as_ref().filter(|answer| answer.result.is_some()) else {
+        let Some(answer) = call.answer.clone().filter(|answer| answer.answers(AskKind::External)) else {
             let asked = Asked {
                 tool_use_id: id.to_owned(),
                 tool_name: name,
@@ -51,11 +60,15 @@ impl Driver<'_> {
             self.session.append(RecordBody::Asked(Box::new(asked)))?;
             return Ok(());
         };
+        if answer.result.is_none() {
+            self.record_decision(id, &name, answered(decision, &answer, DecisionLayer::Person))?;
+            return if answer.interrupt { self.interrupt_turn() } else { Ok(()) };
+        }
         let delivered = Decision {
             behavior: Behavior::Allow,
             layer: DecisionLayer::Person,
             reason: format!("{REASON}; {} returned its result", answer.by),
-            answered_by: Some(answer.by.clone()),
+            answered_by: Some(answer.by),
             ..decision
         };
         self.record_decision(id, &name, delivered)

@@ -18,11 +18,14 @@ use qoder_types::tool::TOOL_NAMES;
 const LONGEST_NAME: usize = 64;
 
 /// A tool that runs outside the runtime.
-struct ExternalTool(ToolDefinition);
+struct ExternalTool {
+    definition: ToolDefinition,
+    is_gated: bool,
+}
 
 impl Tool for ExternalTool {
     fn definition(&self) -> &ToolDefinition {
-        &self.0
+        &self.definition
     }
 
     fn annotations(&self) -> ToolAnnotations {
@@ -41,12 +44,17 @@ impl Tool for ExternalTool {
         true
     }
 
+    fn is_gated(&self) -> bool {
+        self.is_gated
+    }
+
     fn accesses(&self, _: &Value) -> Vec<Access> {
         vec![Access::Internal]
     }
 
     fn run(&self, _: Value, _: ToolContext) -> BoxFuture<'static, ToolOutcome> {
-        let text = format!("internal error: {} runs outside the runtime and was called here.", self.0.name);
+        let name = &self.definition.name;
+        let text = format!("internal error: {name} runs outside the runtime and was called here.");
         std::future::ready(ToolOutcome::failed(text)).boxed()
     }
 }
@@ -56,14 +64,21 @@ pub(in crate::setup) fn external_tools(options: &Options) -> Vec<Arc<dyn Tool>> 
     let is_wanted = |tool: &&ToolDefinition| {
         options.main_agent.as_ref().is_none_or(|definition| definition.has(&tool.name))
     };
-    let tools = options.external_tools.iter().filter(is_wanted);
-    tools.map(|tool| Arc::new(ExternalTool(tool.clone())) as Arc<dyn Tool>).collect()
+    let made = |is_gated: bool| {
+        move |definition: &ToolDefinition| {
+            Arc::new(ExternalTool { definition: definition.clone(), is_gated }) as Arc<dyn Tool>
+        }
+    };
+    let plain = options.external_tools.iter().filter(is_wanted).map(made(false));
+    plain.chain(options.gated_external_tools.iter().filter(is_wanted).map(made(true))).collect()
 }
 
 /// Rejects names that cannot be called or are taken, and schemas that are invalid.
 pub(in crate::setup) fn check(options: &Options) -> Result<(), SetupError> {
     let mut seen = HashSet::new();
-    for ToolDefinition { name, input_schema, .. } in &options.external_tools {
+    for ToolDefinition { name, input_schema, .. } in
+        options.external_tools.iter().chain(&options.gated_external_tools)
+    {
         let problem = if !is_name(name) {
             Some(format!("`{name}` is not a tool name; use 1 to {LONGEST_NAME} letters, digits, `_` and `-`"))
         } else if TOOL_NAMES.contains(&name.as_str())

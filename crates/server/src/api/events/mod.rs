@@ -11,6 +11,7 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 
 use super::app::App;
+use super::environments::rights;
 use super::{files, sessions};
 use crate::http::{self as edge, ApiError, ApiRequest, Cursor, PageRequest, Scope};
 use crate::model::event;
@@ -43,19 +44,23 @@ pub(super) async fn send(State(app): State<Arc<App>>, request: ApiRequest) -> Re
     let body = request.json()?;
     let given = files::given(&app, request.principal.tenant_id(), &body).await?;
     let mut sent = inputs::read(&body, &given)?;
+    let mut brings = false;
     for input in &mut sent {
         if let Effect::Interrupt { thread: Some(named) } = input.effect {
             let thread = threads::check(&app, &request, session, named).await?;
             input.effect = Effect::Interrupt { thread };
         }
-        request.needs(match input.effect {
-            Effect::Confirm { .. } => Scope::Approve,
-            Effect::Message(_)
-            | Effect::Outcome(_)
-            | Effect::System(_)
-            | Effect::Interrupt { .. }
-            | Effect::Result { .. } => Scope::Run,
-        })?;
+        match input.effect {
+            Effect::Confirm { .. } => request.needs(Scope::Approve)?,
+            Effect::Message(_) | Effect::Outcome(_) | Effect::System(_) | Effect::Interrupt { .. } => {
+                request.needs(Scope::Run)?;
+            }
+            Effect::Result { .. } => brings = true,
+        }
+    }
+    if brings {
+        // Results are all that a worker sends.
+        rights::needs_session(&app, &request, Scope::Run, session).await?;
     }
     let tenant = request.principal.tenant_id();
     app.store.spill_inputs(tenant, &mut sent).await?;
@@ -82,7 +87,7 @@ pub(super) async fn send(State(app): State<Arc<App>>, request: ApiRequest) -> Re
 }
 
 pub(super) async fn list(State(app): State<Arc<App>>, request: ApiRequest) -> Result<Response, ApiError> {
-    request.needs(Scope::Read)?;
+    rights::needs_session(&app, &request, Scope::Read, sessions::id(&request)?).await?;
     page(&app, &request, None).await
 }
 

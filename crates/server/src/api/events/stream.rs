@@ -13,6 +13,7 @@ use serde_json::json;
 use tokio::time::{Instant, sleep_until};
 
 use crate::api::app::{App, OpenStream};
+use crate::api::environments::rights;
 use crate::api::sessions;
 use crate::fanout::{self, Deltas, Frame, Next, Subscription};
 use crate::http::{ApiError, ApiRequest, Scope};
@@ -40,7 +41,7 @@ pub(in crate::api) async fn open(
     State(app): State<Arc<App>>,
     request: ApiRequest,
 ) -> Result<Response, ApiError> {
-    request.needs(Scope::Read)?;
+    rights::needs_session(&app, &request, Scope::Read, sessions::id(&request)?).await?;
     follow(app, &request, None).await
 }
 

@@ -47,9 +47,15 @@ async fn read_document() -> Result<Response, ApiError> {
 
 /// The routes below the two prefixes.
 fn routes() -> Vec<Route> {
-    [sessions::agents(), sessions::sessions(), sessions::threads(), resources::given(), resources::memory()]
+    [sessions::agents(), sessions::work(), sessions::sessions(), sessions::threads(), resources::given()]
         .into_iter()
-        .chain([resources::vaults(), resources::deployments(), resources::webhooks(), resources::models()])
+        .chain([
+            resources::memory(),
+            resources::vaults(),
+            resources::deployments(),
+            resources::webhooks(),
+            resources::models(),
+        ])
         .flatten()
         .collect()
 }

@@ -73,6 +73,23 @@ pub(super) const SCHEMAS: &[(&str, &str)] = &[
         "EnvironmentUpdate",
         "+name?:string description?:string? config?:object scope?:'organization|account' metadata?:MetadataPatch",
     ),
+    // Work of self-hosted environments.
+    (
+        "Work",
+        "id:string type:'work' environment_id:string data:WorkData state:'queued|starting|active|stopping|stopped' metadata:Metadata secret:string? created_at:time acknowledged_at:time? started_at:time? latest_heartbeat_at:time? stop_requested_at:time? stopped_at:time?",
+    ),
+    ("WorkData", "type:'session' id:string"),
+    ("PolledWork", "=Work?"),
+    (
+        "WorkHeartbeat",
+        "type:'work_heartbeat' last_heartbeat:string lease_extended:boolean state:string ttl_seconds:integer",
+    ),
+    (
+        "WorkStats",
+        "type:'work_queue_stats' depth:integer pending:integer oldest_queued_at:time? workers_polling:integer",
+    ),
+    ("WorkUpdate", "+metadata:MetadataPatch"),
+    ("WorkStop", "+force?:boolean"),
     // Sessions.
     (
         "Session",

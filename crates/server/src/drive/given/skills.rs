@@ -49,6 +49,24 @@ pub(in crate::drive) async fn provide(
     skills
 }
 
+/// What the model reads about its skills where workers put them beside its files.
+pub(in crate::drive) async fn listed(node: &Node, row: &SeatRow) -> Vec<String> {
+    let mut lines = Vec::new();
+    for choice in row.session.session.body.skills() {
+        let Some((skill, version)) = choice.named() else { continue };
+        let query = SkillVersionQuery { tenant: row.tenant, skill, version };
+        // One that is gone is not there for the worker, either.
+        if let Ok(SkillVersion { body, .. }) = node.store.db.skill_version(query).await {
+            lines.push(format!("- {}: {} (skills/{}/SKILL.md)", body.name, body.description, body.name));
+        }
+    }
+    if !lines.is_empty() {
+        let head = "Skills are folders in the working directory. Read the SKILL.md of one before you do what it is for.";
+        lines.insert(0, head.to_owned());
+    }
+    lines
+}
+
 /// Unpacks a version, unless it is there. Answers with the folder that its folder is in, and its name.
 async fn install(
     node: &Node,

@@ -8,7 +8,7 @@ use sha2::{Digest, Sha256};
 
 use crate::model::ids::hex;
 use crate::model::problem::Problem;
-use crate::model::tools::{BUILT_IN, Policy, ToolConfig, ToolEntry, built_in};
+use crate::model::tools::{BUILT_IN, Policy, ToolConfig, ToolEntry, built_in, lower_case};
 
 /// The longest tool name that every provider accepts.
 const LONGEST_NAME: usize = 64;
@@ -75,6 +75,8 @@ pub struct Toolset {
     pub servers: Vec<ServerTools>,
     /// The tools that the client runs.
     pub external: Vec<ExternalTool>,
+    /// The built-in tools that workers run, with their policies.
+    pub outside: Vec<(&'static str, Policy)>,
     /// True when it can load skills.
     pub has_skills: bool,
     /// True when it can start agents.
@@ -115,7 +117,17 @@ pub enum Called {
         /// As the agent names it.
         name: String,
     },
+    /// A built-in tool that workers run.
+    Outside {
+        /// As workers name it.
+        name: &'static str,
+        /// What happens.
+        policy: Policy,
+    },
 }
+
+/// The built-in tools that workers of a self-hosted environment run, as they name them.
+pub const OUTSIDE: [&str; 6] = ["bash", "read", "write", "edit", "glob", "grep"];
 
 impl Toolset {
     /// Resolves the entries of an agent.
@@ -156,6 +168,27 @@ impl Toolset {
         Self { has_team, ..self }
     }
 
+    /// The same in a self-hosted environment: workers run the tools that touch the machine, under the names that workers know; skills
+    /// are files on that machine. The others run here, under such names, too.
+    #[must_use]
+    pub fn outside(mut self) -> Self {
+        let mut inside = Vec::new();
+        for tool in self.built_in {
+            let lower = lower_case(tool.name);
+            match (OUTSIDE.into_iter().find(|name| *name == lower), tool.policy) {
+                (Some(name), Some(policy)) => self.outside.push((name, policy)),
+                (Some(_), None) => {}
+                // It reads files that are elsewhere.
+                (None, _) if tool.name == "DeliverArtifacts" => {}
+                (None, _) => inside.push(BuiltInTool { spelling: Some(lower.to_owned()), ..tool }),
+            }
+        }
+        for tool in self.external.iter_mut().filter(|tool| OUTSIDE.contains(&tool.alias.as_str())) {
+            tool.alias = format!("custom_{}_{}", tool.alias, mark(&tool.name));
+        }
+        Self { built_in: inside, has_skills: false, ..self }
+    }
+
     /// Adds the tools of another agent of the same session. What one of them has, the session has.
     ///
     /// # Errors
@@ -181,6 +214,11 @@ impl Toolset {
                 None => self.external.push(tool),
             }
         }
+        for (name, policy) in other.outside {
+            if self.outside.iter().all(|(known, _)| *known != name) {
+                self.outside.push((name, policy));
+            }
+        }
         for server in other.servers {
             match self.servers.iter_mut().find(|known| known.alias == server.alias) {
                 Some(known) => known.merge(&server),
@@ -202,6 +240,9 @@ impl Toolset {
     pub fn called(&self, name: &str) -> Called {
         if self.has_team && name == AGENT {
             return Called::Agent;
+        }
+        if let Some((name, policy)) = self.outside.iter().find(|(known, _)| *known == name) {
+            return Called::Outside { name, policy: *policy };
         }
         if let Some(tool) = self.external.iter().find(|tool| tool.alias == name) {
             return Called::External { name: tool.name.clone() };
@@ -306,6 +347,7 @@ mod tests {
     fn policy(toolset: &Toolset, name: &str) -> Option<Policy> {
         match toolset.called(name) {
             Called::BuiltIn { policy, .. } | Called::Server { policy, .. } => policy,
+            Called::Outside { policy, .. } => Some(policy),
             Called::External { .. } | Called::Agent => panic!("{name} is not built in"),
         }
     }

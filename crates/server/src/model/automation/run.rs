@@ -63,6 +63,7 @@ impl RunError {
             Some("vault_archived") => "vault_archived_error",
             Some("memory_store_archived") => "memory_store_archived_error",
             Some("file_expired") => "file_not_found_error",
+            Some("self_hosted_resources_unsupported") => "self_hosted_resources_unsupported_error",
             Some(_) | None => {
                 let named =
                     missing.iter().find(|(word, _)| message.starts_with(&format!("There is no {word} ")));

@@ -25,6 +25,8 @@ pub struct Head {
     pub is_leased: bool,
     /// True while it works towards an outcome.
     pub has_outcome: bool,
+    /// True when workers run its tools.
+    pub is_self_hosted: bool,
 }
 
 /// What an action waits for.
@@ -34,6 +36,74 @@ pub enum ActionKind {
     Ask,
     /// The result of a call that the client runs.
     Custom,
+    /// The result of a call that a worker runs.
+    Worker,
+    /// Allow or deny; a worker runs the call that is allowed.
+    Gated,
+    /// The result of a call that a worker runs because it was allowed.
+    Confirmed,
+}
+
+impl ActionKind {
+    const ALL: [Self; 5] = [Self::Ask, Self::Custom, Self::Worker, Self::Gated, Self::Confirmed];
+
+    /// The word in rows.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Ask => "ask",
+            Self::Custom => "custom",
+            Self::Worker => "worker",
+            Self::Gated => "gated",
+            Self::Confirmed => "confirmed",
+        }
+    }
+
+    /// The kind of a word.
+    #[must_use]
+    pub fn parse(word: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|kind| kind.as_str() == word)
+    }
+
+    /// The event that answers such an action.
+    fn wants(self) -> &'static str {
+        match self {
+            Self::Ask | Self::Gated => "user.tool_confirmation",
+            Self::Custom => "user.custom_tool_result",
+            Self::Worker | Self::Confirmed => "user.tool_result",
+        }
+    }
+}
+
+/// What an input answers with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Answering {
+    Confirmation { allow: bool },
+    CustomResult,
+    WorkerResult,
+}
+
+impl Answering {
+    /// The field that names the action.
+    fn field(self) -> &'static str {
+        match self {
+            Self::Confirmation { .. } | Self::WorkerResult => "tool_use_id",
+            Self::CustomResult => "custom_tool_use_id",
+        }
+    }
+
+    fn fits(self, kind: ActionKind, is_confirmed: bool) -> bool {
+        match (self, kind) {
+            (Self::Confirmation { .. }, ActionKind::Ask | ActionKind::Gated | ActionKind::Confirmed)
+            | (Self::CustomResult, ActionKind::Custom)
+            | (Self::WorkerResult, ActionKind::Worker | ActionKind::Confirmed) => true,
+            (Self::WorkerResult, ActionKind::Gated) => is_confirmed,
+            (Self::Confirmation { .. }, ActionKind::Custom | ActionKind::Worker)
+            | (Self::CustomResult, ActionKind::Ask | ActionKind::Gated)
+            | (Self::CustomResult, ActionKind::Worker | ActionKind::Confirmed)
+            | (Self::WorkerResult, ActionKind::Ask | ActionKind::Custom) => false,
+        }
+    }
 }
 
 /// Whether an action still waits.
@@ -111,6 +181,18 @@ pub struct Admission {
     pub wakes: bool,
 }
 
+impl Admission {
+    /// True when the session may have something for a worker from now on.
+    #[must_use]
+    pub fn needs_worker(&self) -> bool {
+        let is_work = |taken: &Taken| match taken {
+            Taken::Stored { input, .. } => !matches!(input.effect, Effect::Interrupt { .. }),
+            Taken::Replayed(_) => false,
+        };
+        self.taken.iter().any(is_work)
+    }
+}
+
 /// Takes inputs. `actions` are those that are open, in the order of their events, and those that the inputs name.
 ///
 /// # Errors
@@ -137,6 +219,7 @@ pub fn admit(
         token,
         open: open.collect(),
         answered: Vec::new(),
+        confirmed: Vec::new(),
         starts: false,
         interrupts: false,
         closes_all: false,
@@ -160,6 +243,8 @@ struct Taking<'a> {
     token: &'a str,
     open: Vec<EventId>,
     answered: Vec<EventId>,
+    /// Allowed by the same request, and still open: a worker brings the result.
+    confirmed: Vec<EventId>,
     starts: bool,
     interrupts: bool,
     closes_all: bool,
@@ -191,38 +276,39 @@ impl Taking<'_> {
                 (true, self.interrupt_thread(*stopped))
             }
             Effect::Confirm { action, allow, message } => {
-                let (call_id, of) = match self.answer(*action, ActionKind::Ask, None)? {
-                    Answer::Counts(call_id, of) => (call_id, of),
+                match self.answer(*action, Answering::Confirmation { allow: *allow }, None)? {
+                    Answer::Counts(tool_use_id, of) => {
+                        thread = of;
+                        let entry = InboxBody::Answer {
+                            tool_use_id,
+                            agent_id: of.map(ThreadId::agent),
+                            allow: *allow,
+                            message: message.clone(),
+                            updated_input: None,
+                            updated_permissions: Vec::new(),
+                            always: false,
+                            interrupt: false,
+                        };
+                        (true, vec![entry])
+                    }
+                    Answer::Confirms(of) => {
+                        thread = of;
+                        (true, Vec::new())
+                    }
                     Answer::Replayed(event) => return Ok(Taken::Replayed(event)),
-                };
-                let entry = InboxBody::Answer {
-                    tool_use_id: call_id,
-                    agent_id: of.map(ThreadId::agent),
-                    allow: *allow,
-                    message: message.clone(),
-                    updated_input: None,
-                    updated_permissions: Vec::new(),
-                    always: false,
-                    interrupt: false,
-                };
-                thread = of;
-                (true, vec![entry])
+                }
             }
-            Effect::Result { action, result, digest } => {
-                let (call_id, of) = match self.answer(*action, ActionKind::Custom, Some(digest))? {
-                    Answer::Counts(call_id, of) => (call_id, of),
+            Effect::Result { by_worker, action, result, digest } => {
+                let answering = if *by_worker { Answering::WorkerResult } else { Answering::CustomResult };
+                match self.answer(*action, answering, Some(digest))? {
+                    Answer::Counts(tool_use_id, of) => {
+                        thread = of;
+                        let (agent_id, result) = (of.map(ThreadId::agent), result.clone());
+                        (true, vec![InboxBody::Result { tool_use_id, agent_id, result }])
+                    }
+                    Answer::Confirms(_) => (true, Vec::new()),
                     Answer::Replayed(event) => return Ok(Taken::Replayed(event)),
-                };
-                let result = result.clone();
-                thread = of;
-                (
-                    true,
-                    vec![InboxBody::Result {
-                        tool_use_id: call_id,
-                        agent_id: of.map(ThreadId::agent),
-                        result,
-                    }],
-                )
+                }
             }
         };
         Ok(Taken::Stored { input: Box::new(input), is_processed, entries, thread })
@@ -291,16 +377,18 @@ impl Taking<'_> {
         for action in waiting {
             let (tool_use_id, agent_id) = (action.call_id.clone(), agent_id.clone());
             entries.push(match action.kind {
-                ActionKind::Ask => InboxBody::Answer {
-                    tool_use_id,
-                    agent_id,
-                    allow: false,
-                    message: Some(STOPPED.to_owned()),
-                    updated_input: None,
-                    updated_permissions: Vec::new(),
-                    always: false,
-                    interrupt: true,
-                },
+                ActionKind::Ask | ActionKind::Worker | ActionKind::Gated | ActionKind::Confirmed => {
+                    InboxBody::Answer {
+                        tool_use_id,
+                        agent_id,
+                        allow: false,
+                        message: Some(STOPPED.to_owned()),
+                        updated_input: None,
+                        updated_permissions: Vec::new(),
+                        always: false,
+                        interrupt: true,
+                    }
+                }
                 ActionKind::Custom => InboxBody::Result {
                     tool_use_id,
                     agent_id,
@@ -320,24 +408,36 @@ impl Taking<'_> {
     fn answer(
         &mut self,
         event: EventId,
-        kind: ActionKind,
+        answering: Answering,
         digest: Option<&Vec<u8>>,
     ) -> Result<Answer, Refusal> {
-        let (field, wanted) = match kind {
-            ActionKind::Ask => ("tool_use_id", "`user.custom_tool_result`"),
-            ActionKind::Custom => ("custom_tool_use_id", "`user.tool_confirmation`"),
-        };
+        let field = answering.field();
+        if answering == Answering::WorkerResult && !self.head.is_self_hosted {
+            let problem = "is `user.tool_result`, which only a session in a self-hosted environment takes";
+            return Err(Problem::field("type", problem).into());
+        }
         let Some(action) = self.actions.iter().find(|action| action.event == event) else {
             return Err(Problem::field(field, format!("is `{event}`, and no such action is pending")).into());
         };
-        if action.kind != kind {
-            return Err(Problem::field(field, format!("is `{event}`, which waits for a {wanted}")).into());
+        let is_confirmed = self.confirmed.contains(&event);
+        if !answering.fits(action.kind, is_confirmed) {
+            let problem = format!("is `{event}`, which waits for a `{}`", action.kind.wants());
+            return Err(Problem::field(field, problem).into());
         }
-        if self.answered.contains(&event) {
+        let confirms = matches!(answering, Answering::Confirmation { .. });
+        if self.answered.contains(&event) || (confirms && is_confirmed) {
             return Err(Refusal::conflict(format!("The request answers `{event}` twice.")));
+        }
+        if confirms && action.kind == ActionKind::Confirmed {
+            return Err(Refusal::conflict(format!("`{event}` was allowed before. The first answer counts.")));
         }
         match &action.state {
             ActionState::Open if self.open.contains(&event) => {
+                if action.kind == ActionKind::Gated && answering == (Answering::Confirmation { allow: true })
+                {
+                    self.confirmed.push(event);
+                    return Ok(Answer::Confirms(action.thread));
+                }
                 self.open.retain(|open| *open != event);
                 self.answered.push(event);
                 Ok(Answer::Counts(action.call_id.clone(), action.thread))
@@ -353,6 +453,13 @@ impl Taking<'_> {
             ActionState::Answered { event: first, .. } => Err(Refusal::conflict(format!(
                 "`{event}` was answered before, by `{first}`. The first answer counts."
             ))),
+            // Workers of this dialect repeat a result for minutes when they read a conflict.
+            ActionState::Open | ActionState::Closed
+                if self.dialect == Dialect::Claude && answering == Answering::WorkerResult =>
+            {
+                let problem = format!("is `{event}`, which is no longer pending: its turn was stopped");
+                Err(Problem::field(field, problem).into())
+            }
             ActionState::Open | ActionState::Closed => {
                 Err(Refusal::conflict(format!("`{event}` is no longer pending: its turn was stopped.")))
             }
@@ -362,9 +469,10 @@ impl Taking<'_> {
     fn admission(self, taken: Vec<Taken>) -> Admission {
         let idle = self.head.status == Status::Idle;
         let resumes = !self.answered.is_empty() && self.open.is_empty() && !self.interrupts;
+        let answers = !self.answered.is_empty() || !self.confirmed.is_empty();
         let follows = if idle && (self.starts || resumes) {
             Some(Follows::Running)
-        } else if idle && !self.answered.is_empty() && !self.interrupts && !self.head.is_leased {
+        } else if idle && answers && !self.interrupts && !self.head.is_leased {
             Some(Follows::Idle(StopReason::requires(&self.open)))
         } else {
             None
@@ -377,6 +485,8 @@ impl Taking<'_> {
 enum Answer {
     /// It is the first; the call, and whose it is.
     Counts(String, Option<ThreadId>),
+    /// It allows the call, whose result a worker brings; whose it is.
+    Confirms(Option<ThreadId>),
     /// It was stored before; its event.
     Replayed(EventId),
 }

@@ -10,7 +10,13 @@ use crate::model::refusal::Refusal;
 use crate::model::status::{Status, StopReason};
 
 fn head(status: Status) -> Head {
-    Head { status, is_archived: false, is_leased: status == Status::Running, has_outcome: false }
+    Head {
+        status,
+        is_archived: false,
+        is_leased: status == Status::Running,
+        has_outcome: false,
+        is_self_hosted: true,
+    }
 }
 
 fn event(number: u8) -> EventId {

@@ -39,8 +39,10 @@ pub enum Effect {
         /// For a denial: what the model reads.
         message: Option<String>,
     },
-    /// The result of a call that the client ran.
+    /// The result of a call that the client or a worker ran.
     Result {
+        /// True for one that a worker ran.
+        by_worker: bool,
         /// The event of the call.
         action: EventId,
         /// The result.
@@ -152,13 +154,10 @@ fn read_input(item: &Value, files: &GivenFiles) -> Result<Input, Problem> {
             (KINDS[1], body, Effect::Interrupt { thread })
         }
         "user.tool_confirmation" => confirmation(fields)?,
-        "user.custom_tool_result" => custom_result(fields, files)?,
-        "user.tool_result" => {
-            return Err(Problem::field(
-                "type",
-                "is `user.tool_result`, which only a self-hosted environment takes",
-            ));
+        "user.custom_tool_result" => {
+            result(fields, files, (KINDS[3], &["custom_tool_use_id", "tool_use_id"]))?
         }
+        "user.tool_result" => result(fields, files, (KINDS[4], &["tool_use_id"]))?,
         "user.define_outcome" => {
             let (outcome, body) = Outcome::read(fields, files)?;
             (KINDS[5], body, Effect::Outcome(Box::new(outcome)))
@@ -192,17 +191,22 @@ fn confirmation(fields: Fields<'_>) -> Result<(&'static str, Value, Effect), Pro
     Ok((KINDS[2], body, Effect::Confirm { action, allow, message }))
 }
 
-fn custom_result(fields: Fields<'_>, files: &GivenFiles) -> Result<(&'static str, Value, Effect), Problem> {
-    let action = action(fields, &["custom_tool_use_id", "tool_use_id"])?;
+/// The result of a call that ran elsewhere; `keys` are the names of the field that names the call.
+fn result(
+    fields: Fields<'_>,
+    files: &GivenFiles,
+    (kind, keys): (&'static str, &[&'static str]),
+) -> Result<(&'static str, Value, Effect), Problem> {
+    let action = action(fields, keys)?;
     let content = content::read(fields, Accepts::Result, files)?;
     let is_error = fields.flag("is_error")?;
-    let mut body = json!({ "custom_tool_use_id": action, "content": content.stored });
+    let mut body = json!({ keys[0]: action, "content": content.stored });
     if let Some(is_error) = is_error {
         body["is_error"] = json!(is_error);
     }
     let result = ExternalResult { content: content.result(), is_error: is_error.unwrap_or(false) };
     let digest = digest(&SHA256, body.to_string().as_bytes()).as_ref().to_vec();
-    Ok((KINDS[3], body, Effect::Result { action, result, digest }))
+    Ok((kind, body, Effect::Result { by_worker: kind == KINDS[4], action, result, digest }))
 }
 
 /// The event that is answered. It is the id of an event and never the provider's id of the call.
@@ -256,7 +260,7 @@ mod tests {
             (json!({}), "events[0].type"),
             (json!({ "type": "agent.message" }), "events[0].type"),
             (json!({ "type": "user.message" }), "events[0].content"),
-            (json!({ "type": "user.tool_result" }), "events[0].type"),
+            (json!({ "type": "user.tool_result" }), "events[0].tool_use_id"),
             (
                 json!({ "type": "user.interrupt", "session_thread_id": "sthr_1" }),
                 "events[0].session_thread_id",

@@ -221,6 +221,14 @@ fn mount_path(path: &str) -> Result<String, Problem> {
     Ok(format!("/{}", parts.join("/")))
 }
 
+/// Why a session in a self-hosted environment has no resources: the server does not reach the machine that they would be on.
+#[must_use]
+pub fn unsupported(field: &str) -> Problem {
+    let problem =
+        "cannot be used in a self-hosted environment; put files and repositories on the worker's machine";
+    Problem::field(field, problem).with_code("self_hosted_resources_unsupported")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

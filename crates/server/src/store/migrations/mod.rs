@@ -42,11 +42,14 @@ pub const SQLITE: &[Migration] = &[
     Migration { number: 7, name: "webhooks", sql: include_str!("sqlite/0007_webhooks.sql") },
     Migration { number: 8, name: "deployments", sql: include_str!("sqlite/0008_deployments.sql") },
     Migration { number: 9, name: "outcomes", sql: include_str!("sqlite/0009_outcomes.sql") },
+    Migration { number: 10, name: "work", sql: include_str!("sqlite/0010_work.sql") },
 ];
 
 /// The schema of PostgreSQL. `meta` and `migrations` are made before the first one.
-pub const POSTGRES: &[Migration] =
-    &[Migration { number: 1, name: "first", sql: include_str!("postgres/0001_first.sql") }];
+pub const POSTGRES: &[Migration] = &[
+    Migration { number: 1, name: "first", sql: include_str!("postgres/0001_first.sql") },
+    Migration { number: 2, name: "work", sql: include_str!("postgres/0002_work.sql") },
+];
 
 #[cfg(test)]
 mod tests {

@@ -13,6 +13,7 @@ mod skills;
 mod threads;
 mod vaults;
 mod webhooks;
+mod work;
 
 use futures::future::BoxFuture;
 
@@ -37,6 +38,8 @@ pub use skills::{NewSkillVersion, SkillQuery, SkillVersionQuery, SkillsDb, Unuse
 pub use threads::{ThreadAppend, ThreadRow, ThreadsDb};
 pub use vaults::{CredentialChange, CredentialQuery, CredentialRow, NewCredential, VaultChange, VaultsDb};
 pub use webhooks::{ClaimDeliveries, DeliveryQuery, DueDelivery, EndpointChange, NewEndpoint, WebhooksDb};
+pub use work::{ChangeMetadata, PollWork, WorkDb, WorkPlace};
+pub(super) use work::{KEPT_WORK, POLLER_IS_THERE};
 
 use super::error::DbError;
 
@@ -53,6 +56,7 @@ pub trait Db:
     + ThreadsDb
     + WebhooksDb
     + DeploymentsDb
+    + WorkDb
     + SessionsDb
     + DriveDb
     + NodesDb
@@ -72,6 +76,7 @@ impl<T> Db for T where
         + ThreadsDb
         + WebhooksDb
         + DeploymentsDb
+        + WorkDb
         + SessionsDb
         + DriveDb
         + NodesDb

@@ -4,6 +4,7 @@
 use rusqlite::{Connection, params};
 
 use super::columns::stored;
+use super::resources::work;
 use super::{events, heads, sessions, threads};
 use crate::model::admission::{self, Action, ActionKind, ActionState, Admission, Follows, Taken};
 use crate::model::event::{Event, NewEvent};
@@ -22,13 +23,20 @@ pub(super) fn nothing_sent(key: i64) -> Sent {
 
 /// Takes inputs into a session.
 pub(super) fn send(connection: &Connection, send: SendInputs) -> Result<Sent, DbError> {
-    let (key, is_archived) = sessions::key(connection, send.tenant, send.session)?;
-    let mut head = heads::find(connection, key)?;
-    let actions = actions(connection, key, &send.actions)?;
-    let is_leased = head.lease.is_some();
-    let view =
-        admission::Head { status: head.status, is_archived, is_leased, has_outcome: head.has_outcome() };
+    let state = sessions::state(connection, send.tenant, send.session)?;
+    let mut head = heads::find(connection, state.key)?;
+    let actions = actions(connection, state.key, &send.actions)?;
+    let view = admission::Head {
+        status: head.status,
+        is_archived: state.is_archived,
+        is_leased: head.lease.is_some(),
+        has_outcome: head.has_outcome(),
+        is_self_hosted: state.is_self_hosted,
+    };
     let admission = (send.admit)(view, &actions)?;
+    if state.is_self_hosted && admission.needs_worker() {
+        work::enqueue(connection, state.key, false)?;
+    }
     apply(connection, &mut head, admission, &send.sender)
 }
 
@@ -61,7 +69,7 @@ fn actions(connection: &Connection, key: i64, named: &[EventId]) -> Result<Vec<A
                 digest: row.get(6)?,
             },
         };
-        let kind = if kind == "custom" { ActionKind::Custom } else { ActionKind::Ask };
+        let kind = ActionKind::parse(&kind).unwrap_or(ActionKind::Ask);
         let thread = row.get::<_, Option<[u8; 16]>>(7)?.map(ThreadId);
         Ok(Action { event: EventId(row.get(0)?), kind, call_id: row.get(2)?, state, thread })
     };
@@ -157,7 +165,23 @@ fn wake(
 
 fn close_action(connection: &Connection, head: &Head, input: &Input, token: &str) -> Result<(), DbError> {
     let (action, digest) = match &input.effect {
-        Effect::Confirm { action, .. } => (action, None),
+        Effect::Confirm { action, allow, .. } => {
+            // A call that a worker runs stays open until its result is there.
+            let confirmed = if *allow {
+                connection
+                    .prepare_cached(
+                        "UPDATE pending SET kind = 'confirmed'
+                         WHERE session_key = ?1 AND event_id = ?2 AND kind = 'gated'",
+                    )?
+                    .execute(params![head.key, action.0])?
+            } else {
+                0
+            };
+            if confirmed > 0 {
+                return Ok(());
+            }
+            (action, None)
+        }
         Effect::Result { action, digest, .. } => (action, Some(digest)),
         Effect::Message(_) | Effect::Outcome(_) | Effect::System(_) | Effect::Interrupt { .. } => {
             return Ok(());

@@ -7,7 +7,7 @@ use super::SqliteDb;
 use super::columns::{json, number, optional_json, optional_raw, optional_time, raw, status, stored, time};
 use super::lists::{List, page};
 use super::once::once;
-use super::resources::{agents, deliveries, environments, memory_stores, runs};
+use super::resources::{agents, deliveries, environments, memory_stores, runs, work};
 use super::{events, heads, inputs};
 use crate::model::event::{Event, NewEvent};
 use crate::model::happening::Happening;
@@ -66,15 +66,35 @@ pub(super) fn by_key(connection: &Connection, key: i64) -> Result<Option<Session
     Ok(connection.prepare_cached(&sql)?.query_row([key], read).optional()?)
 }
 
-/// The key of a session of a tenant, and whether it is archived.
-pub(super) fn key(connection: &Connection, tenant: TenantId, id: SessionId) -> Result<(i64, bool), DbError> {
+/// What taking inputs depends on beside the head.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct SessionState {
+    pub(super) key: i64,
+    pub(super) is_archived: bool,
+    pub(super) is_self_hosted: bool,
+}
+
+/// The state of a session of a tenant.
+pub(super) fn state(
+    connection: &Connection,
+    tenant: TenantId,
+    id: SessionId,
+) -> Result<SessionState, DbError> {
     let found = connection
         .prepare_cached(
-            "SELECT key, archived_at IS NOT NULL FROM sessions WHERE id = ?2 AND tenant_id = ?1 AND deleted_at IS NULL",
+            "SELECT key, archived_at IS NOT NULL, self_hosted FROM sessions
+             WHERE id = ?2 AND tenant_id = ?1 AND deleted_at IS NULL",
         )?
-        .query_row(params![tenant.0, id.0], |row| Ok((row.get(0)?, row.get(1)?)))
+        .query_row(params![tenant.0, id.0], |row| {
+            Ok(SessionState { key: row.get(0)?, is_archived: row.get(1)?, is_self_hosted: row.get(2)? })
+        })
         .optional()?;
     found.ok_or_else(|| Refusal::not_found("session", id).into())
+}
+
+/// The key of a session of a tenant, and whether it is archived.
+pub(super) fn key(connection: &Connection, tenant: TenantId, id: SessionId) -> Result<(i64, bool), DbError> {
+    state(connection, tenant, id).map(|state| (state.key, state.is_archived))
 }
 
 fn create(connection: &Connection, create: CreateSession) -> Result<(SessionRow, Sent), DbError> {
@@ -102,7 +122,8 @@ fn create(connection: &Connection, create: CreateSession) -> Result<(SessionRow,
     connection
         .prepare_cached(
             "INSERT INTO sessions (key, id, tenant_id, agent_id, agent_version, environment_id, title, metadata, body, sealed,
-                created_at, updated_at, deployment_id) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?11, ?12)",
+                created_at, updated_at, deployment_id, self_hosted)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?11, ?12, ?13)",
         )?
         .execute(params![
             key,
@@ -117,6 +138,7 @@ fn create(connection: &Connection, create: CreateSession) -> Result<(SessionRow,
             row.sealed,
             now.0,
             run.as_ref().map(|run| run.deployment.0),
+            environment.body.is_self_hosted(),
         ])?;
     if let Some(run) = run {
         runs::succeed(connection, &run, row.id)?;
@@ -126,6 +148,9 @@ fn create(connection: &Connection, create: CreateSession) -> Result<(SessionRow,
         .prepare_cached("INSERT INTO heads (session_key, status, last_at) VALUES (?1, ?2, ?3)")?
         .execute(params![key, Status::Idle.as_str(), now.0])?;
     deliveries::notify(connection, tenant, &Happening::new("session.created", row.id))?;
+    if environment.body.is_self_hosted() {
+        work::enqueue(connection, key, false)?;
+    }
     let sent = match inputs {
         None => inputs::nothing_sent(key),
         Some((admit, actions)) => {
@@ -184,6 +209,7 @@ fn archive(connection: &Connection, tenant: TenantId, id: SessionId) -> Result<S
         return Ok(row);
     }
     let now = cut_off(connection, row.session.key)?;
+    work::end(connection, row.session.key, false)?;
     connection
         .prepare_cached("UPDATE sessions SET archived_at = ?2, updated_at = ?2 WHERE key = ?1")?
         .execute(params![row.session.key, now.0])?;
@@ -194,6 +220,7 @@ fn archive(connection: &Connection, tenant: TenantId, id: SessionId) -> Result<S
 fn delete(connection: &Connection, tenant: TenantId, id: SessionId) -> Result<i64, DbError> {
     let (key, _) = key(connection, tenant, id)?;
     let now = cut_off(connection, key)?;
+    work::end(connection, key, true)?;
     connection
         .prepare_cached("UPDATE sessions SET deleted_at = ?2 WHERE key = ?1")?
         .execute(params![key, now.0])?;

@@ -12,3 +12,4 @@ pub(super) mod runs;
 mod skills;
 mod vaults;
 mod webhooks;
+pub(super) mod work;

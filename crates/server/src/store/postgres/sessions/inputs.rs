@@ -15,6 +15,7 @@ use crate::store::error::DbError;
 use crate::store::head::{Head, NewInboxRow, running};
 use crate::store::port::{SendInputs, Sender, Sent};
 use crate::store::postgres::columns::{optional_raw, raw, stored, uuid};
+use crate::store::postgres::resources::work;
 use crate::store::postgres::{heads, sessions};
 
 /// The outcome of a request that sends nothing.
@@ -30,15 +31,19 @@ pub(in crate::store::postgres) async fn send(
     let (key, _) = sessions::key(transaction, send.tenant, send.session).await?;
     let mut head = heads::lock(transaction, key).await?;
     // Looked at under the lock: a session that was archived or deleted meanwhile takes nothing.
-    let (_, is_archived) = sessions::key(transaction, send.tenant, send.session).await?;
+    let state = sessions::state(transaction, send.tenant, send.session).await?;
     let actions = actions(transaction, key, &send.actions).await?;
     let view = admission::Head {
         status: head.status,
-        is_archived,
+        is_archived: state.is_archived,
         is_leased: head.lease.is_some(),
         has_outcome: head.has_outcome(),
+        is_self_hosted: state.is_self_hosted,
     };
     let admission = (send.admit)(view, &actions)?;
+    if state.is_self_hosted && admission.needs_worker() {
+        work::enqueue(transaction, key, false).await?;
+    }
     apply(transaction, &mut head, admission, &send.sender).await
 }
 
@@ -81,7 +86,8 @@ fn action(row: &Row) -> Result<Action, DbError> {
             digest: row.try_get(6)?,
         },
     };
-    let kind = if kind == "custom" { ActionKind::Custom } else { ActionKind::Ask };
+    let kind = ActionKind::parse(kind)
+        .ok_or_else(|| DbError::Corrupt(format!("`{kind}` is not a kind of action")))?;
     let thread = optional_raw(row, 7)?.map(ThreadId);
     Ok(Action { event: EventId(raw(row, 0)?), kind, call_id: row.try_get(2)?, state, thread })
 }
@@ -174,7 +180,16 @@ async fn close_action(
     token: &str,
 ) -> Result<(), DbError> {
     let (action, digest) = match &input.effect {
-        Effect::Confirm { action, .. } => (action, None),
+        Effect::Confirm { action, allow, .. } => {
+            // A call that a worker runs stays open until its result is there.
+            let sql = "UPDATE pending SET kind = 'confirmed'
+                WHERE session_key = $1 AND event_id = $2 AND kind = 'gated' AND $3";
+            let statement = transaction.prepare_cached(sql).await?;
+            if transaction.execute(&statement, &[&head.key, &uuid(action.0), allow]).await? > 0 {
+                return Ok(());
+            }
+            (action, None)
+        }
         Effect::Result { action, digest, .. } => (action, Some(digest)),
         Effect::Message(_) | Effect::Outcome(_) | Effect::System(_) | Effect::Interrupt { .. } => {
             return Ok(());

@@ -11,8 +11,9 @@ use super::columns::{
 };
 use super::lists::{Conditions, List, page};
 use super::once::once;
-use super::resources::{agents, deliveries, environments, memory_stores, runs};
+use super::resources::{agents, deliveries, environments, memory_stores, runs, work};
 use super::{NOW, PostgresDb, heads};
+use crate::model::environment::Environment;
 use crate::model::event::{Event, NewEvent};
 use crate::model::happening::Happening;
 use crate::model::ids::{AgentId, DeploymentId, EnvironmentId, EventId, SessionId, TenantId};
@@ -83,17 +84,35 @@ pub(in crate::store::postgres) async fn by_key(
     read(&row.ok_or(DbError::Fenced(key))?)
 }
 
+/// What taking inputs depends on beside the head.
+#[derive(Debug, Clone, Copy)]
+pub(in crate::store::postgres) struct SessionState {
+    pub(in crate::store::postgres) key: i64,
+    pub(in crate::store::postgres) is_archived: bool,
+    pub(in crate::store::postgres) is_self_hosted: bool,
+}
+
+/// The state of a session of a tenant.
+pub(in crate::store::postgres) async fn state(
+    client: &impl GenericClient,
+    tenant: TenantId,
+    id: SessionId,
+) -> Result<SessionState, DbError> {
+    let sql = "SELECT key, archived_at IS NOT NULL, self_hosted FROM sessions
+        WHERE id = $2 AND tenant_id = $1 AND deleted_at IS NULL";
+    let statement = client.prepare_cached(sql).await?;
+    let row = client.query_opt(&statement, &[&uuid(tenant.0), &uuid(id.0)]).await?;
+    let row = row.ok_or_else(|| Refusal::not_found("session", id))?;
+    Ok(SessionState { key: row.try_get(0)?, is_archived: row.try_get(1)?, is_self_hosted: row.try_get(2)? })
+}
+
 /// The key of a session of a tenant, and whether it is archived.
 pub(in crate::store::postgres) async fn key(
     client: &impl GenericClient,
     tenant: TenantId,
     id: SessionId,
 ) -> Result<(i64, bool), DbError> {
-    let sql = "SELECT key, archived_at IS NOT NULL FROM sessions WHERE id = $2 AND tenant_id = $1 AND deleted_at IS NULL";
-    let statement = client.prepare_cached(sql).await?;
-    let row = client.query_opt(&statement, &[&uuid(tenant.0), &uuid(id.0)]).await?;
-    let row = row.ok_or_else(|| Refusal::not_found("session", id))?;
-    Ok((row.try_get(0)?, row.try_get(1)?))
+    state(client, tenant, id).await.map(|state| (state.key, state.is_archived))
 }
 
 async fn create(transaction: &Transaction<'_>, create: CreateSession) -> Result<(SessionRow, Sent), DbError> {
@@ -110,7 +129,7 @@ async fn create(transaction: &Transaction<'_>, create: CreateSession) -> Result<
     }
     let row = make(&agent, &environment)?;
     let agent = (agent.id, agent.version);
-    let key = insert(transaction, tenant, &row, agent, environment.id, run.as_ref()).await?;
+    let key = insert(transaction, tenant, &row, agent, &environment, run.as_ref()).await?;
     if let Some(run) = &run {
         runs::succeed(transaction, run, row.id).await?;
     }
@@ -131,7 +150,7 @@ async fn insert(
     tenant: TenantId,
     row: &NewSessionRow,
     (agent, agent_version): (AgentId, u64),
-    environment: EnvironmentId,
+    environment: &Environment,
     run: Option<&Run>,
 ) -> Result<i64, DbError> {
     let sql = format!("SELECT nextval(pg_get_serial_sequence('logs', 'log_key')), {NOW}");
@@ -141,8 +160,8 @@ async fn insert(
     let sql = "WITH l AS (INSERT INTO logs (log_key, session_key, created_at) OVERRIDING SYSTEM VALUE VALUES ($1, $1, $11)),
             h AS (INSERT INTO heads (session_key, status, last_at) VALUES ($1, $12, $11))
         INSERT INTO sessions (key, id, tenant_id, agent_id, agent_version, environment_id, title, metadata, body, sealed,
-            created_at, updated_at, deployment_id)
-        VALUES ($1, $2, $3, $4, $5, $6, $7, $8::text::json, $9::text::json, $10, $11, $11, $13)";
+            created_at, updated_at, deployment_id, self_hosted)
+        VALUES ($1, $2, $3, $4, $5, $6, $7, $8::text::json, $9::text::json, $10, $11, $11, $13, $14)";
     let statement = transaction.prepare_cached(sql).await?;
     transaction
         .execute(
@@ -153,7 +172,7 @@ async fn insert(
                 &uuid(tenant.0),
                 &uuid(agent.0),
                 &stored(agent_version),
-                &uuid(environment.0),
+                &uuid(environment.id.0),
                 &row.title,
                 &text(&row.metadata)?,
                 &text(&row.body)?,
@@ -161,10 +180,14 @@ async fn insert(
                 &now.0,
                 &Status::Idle.as_str(),
                 &run.map(|run| uuid(run.deployment.0)),
+                &environment.body.is_self_hosted(),
             ],
         )
         .await?;
     memory_stores::mount(transaction, key, &row.body).await?;
+    if environment.body.is_self_hosted() {
+        work::enqueue(transaction, key, false).await?;
+    }
     Ok(key)
 }
 
@@ -234,6 +257,7 @@ async fn archive(
         return Ok(row);
     }
     let now = cut_off(transaction, head).await?;
+    work::end(transaction, row.session.key, false).await?;
     let sql = "UPDATE sessions SET archived_at = $2, updated_at = $2 WHERE key = $1";
     let statement = transaction.prepare_cached(sql).await?;
     transaction.execute(&statement, &[&row.session.key, &now.0]).await?;
@@ -244,6 +268,7 @@ async fn archive(
 async fn delete(transaction: &Transaction<'_>, tenant: TenantId, id: SessionId) -> Result<i64, DbError> {
     let (row, head) = lock(transaction, tenant, id).await?;
     let now = cut_off(transaction, head).await?;
+    work::end(transaction, row.session.key, true).await?;
     let statement = transaction.prepare_cached("UPDATE sessions SET deleted_at = $2 WHERE key = $1").await?;
     transaction.execute(&statement, &[&row.session.key, &now.0]).await?;
     deliveries::notify(transaction, tenant, &Happening::new("session.deleted", id)).await?;

@@ -1,4 +1,7 @@
-//! `/environments`.
+//! `/environments`, and the work of those that workers serve.
+
+pub(super) mod rights;
+pub(super) mod work;
 
 use std::sync::Arc;
 
@@ -37,7 +40,7 @@ pub(super) async fn create(State(app): State<Arc<App>>, request: ApiRequest) -> 
 }
 
 pub(super) async fn read(State(app): State<Arc<App>>, request: ApiRequest) -> Result<Response, ApiError> {
-    request.needs(Scope::Read)?;
+    rights::needs_environment(&request, Scope::Read, id(&request)?)?;
     let found = app.store.db.environment(request.principal.tenant_id(), id(&request)?).await?;
     edge::json(&environment::view(&found))
 }
