@@ -58,6 +58,9 @@ pub struct ListenArguments {
     /// Folder for workspaces, for one that all nodes share. Default: `workspaces` in the data directory.
     #[arg(long, value_name = "DIR", env = "QODER_SERVE_WORKSPACES")]
     pub workspaces: Option<PathBuf>,
+    /// Host and port at which other nodes reach this one. Default: where it listens.
+    #[arg(long, value_name = "ADDRESS", env = "QODER_SERVE_NODE_ADDRESS")]
+    pub node_address: Option<String>,
     /// Address that clients use, such as `https://agents.example.com`.
     #[arg(long, value_name = "URL", env = "QODER_SERVE_PUBLIC_URL")]
     pub public_url: Option<String>,

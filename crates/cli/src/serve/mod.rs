@@ -86,6 +86,7 @@ impl arguments::ListenArguments {
             listen_url: self.listen_url,
             roles: self.roles,
             workspaces: self.workspaces,
+            node_address: self.node_address,
             listen: self.listen,
             public_url: self.public_url,
             allow_hosts: self.allow_host,

@@ -94,6 +94,8 @@ pub struct ServeOptions {
     pub roles: Vec<String>,
     /// The folder of workspaces, for one that nodes share.
     pub workspaces: Option<PathBuf>,
+    /// Where other nodes reach this one.
+    pub node_address: Option<String>,
     /// The address that clients use.
     pub public_url: Option<String>,
     /// Further names that clients may use for the server.
@@ -127,6 +129,8 @@ pub struct Config {
     pub roles: Roles,
     /// The folder of workspaces.
     pub workspaces: PathBuf,
+    /// Where other nodes reach this one, when that is not where it listens.
+    pub node_address: Option<String>,
     /// The address that clients use.
     pub public_url: Option<url::Url>,
     /// Further names that clients may use for the server.
@@ -177,6 +181,7 @@ impl Config {
         let roles = Roles::read(if options.roles.is_empty() { file.roles } else { Some(options.roles) })?;
         let workspaces =
             options.workspaces.or(file.workspaces).unwrap_or_else(|| data_dir.join("workspaces"));
+        let node_address = node_address(options.node_address.or(file.node_address))?;
         let public_url = options.public_url.or(file.public_url);
         let public_url = public_url
             .map(|text| {
@@ -235,6 +240,7 @@ impl Config {
             listen_url,
             roles,
             workspaces,
+            node_address,
             public_url,
             tls,
             behind_proxy,
@@ -286,6 +292,21 @@ fn retry_schedule(webhooks: &WebhookRetries) -> Result<RetrySchedule, ConfigErro
         return Err(ConfigError::option("webhooks", "must have a pause and a number of tries above 0"));
     }
     Ok(schedule)
+}
+
+/// A host and a port.
+fn node_address(text: Option<String>) -> Result<Option<String>, ConfigError> {
+    let Some(text) = text.filter(|text| !text.is_empty()) else { return Ok(None) };
+    let parsed = url::Url::parse(&format!("http://{text}"));
+    let is_plain = text
+        .rsplit_once(':')
+        .is_some_and(|(_, port)| port.parse::<u16>().is_ok_and(|port| port > 0))
+        && parsed.is_ok_and(|url| url.path() == "/" && url.query().is_none() && url.username().is_empty());
+    if !is_plain {
+        let problem = format!("is `{text}`; give a host and a port, such as `10.0.0.5:8400`");
+        return Err(ConfigError::option("--node-address", problem));
+    }
+    Ok(Some(text))
 }
 
 fn database_url(option: &'static str, text: Option<String>) -> Result<Option<DatabaseUrl>, ConfigError> {
@@ -385,6 +406,8 @@ mod tests {
             ("database_url: mysql://h/d", "--database-url"),
             ("listen_url: postgres://h/d", "needs `--database-url`"),
             ("roles: [cook]", "--roles"),
+            ("node_address: http://h:1/x", "--node-address"),
+            ("node_address: h", "--node-address"),
             ("[", "configuration"),
         ] {
             let error = load(text, ServeOptions::default()).unwrap_err();

@@ -15,5 +15,5 @@ mod stored_session;
 mod team;
 mod threads;
 
-pub use node::{Membership, Node, NodeSettings, NodeStatistics, announce};
+pub use node::{Membership, Node, NodeSettings, NodeStatistics, Peers, announce};
 pub use options::RuntimeSettings;

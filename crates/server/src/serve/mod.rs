@@ -1,5 +1,6 @@
 //! From a configuration to a server that runs, and to its end.
 
+mod address;
 mod foundation;
 mod wiring;
 
@@ -15,7 +16,7 @@ pub use foundation::{Foundation, ServeError, Use};
 
 use crate::api::run_schedules;
 use crate::config::Config;
-use crate::drive::{Membership, Node, announce};
+use crate::drive::{Membership, Node, Peers, announce};
 use crate::http::{Acceptor, Authenticator, serve_connections};
 use crate::model::time::Time;
 use crate::observe::Log;
@@ -51,9 +52,10 @@ pub async fn serve(
     let (stop, stops) = watch::channel(false);
     let parts = wiring::wire(&config, &foundation, stops.clone(), log.clone())?;
     let store = foundation.store.clone();
-    let member = Membership { home: foundation.home, address: address.to_string() };
+    let member = Membership { home: foundation.home, address: address::of_node(&config, address).await };
     parts.node.join(&member).await?;
-    let mut running = run_node(&config, &parts.node, member, &store, parts.hints);
+    let peers = wiring::peers(&config, &foundation);
+    let mut running = run_node(&config, &parts.node, (member, peers), &store, parts.hints);
     if config.roles.sweep {
         running.push(tokio::spawn(run_schedules(Arc::clone(&parts.app))));
         running.push(tokio::spawn(Arc::clone(&parts.webhooks).deliver()));
@@ -84,7 +86,7 @@ pub async fn serve(
 fn run_node(
     config: &Config,
     node: &Arc<Node>,
-    member: Membership,
+    (member, peers): (Membership, Peers),
     store: &Store,
     hints: Option<mpsc::UnboundedReceiver<Hint>>,
 ) -> Vec<JoinHandle<()>> {
@@ -95,6 +97,7 @@ fn run_node(
     let Some(hints) = hints else { return running };
     running.push(tokio::spawn(Arc::clone(node).beat(member)));
     running.push(tokio::spawn(Arc::clone(node).follow_others()));
+    running.push(tokio::spawn(Arc::clone(node).relay_pieces(peers)));
     running.push(tokio::spawn(announce(Arc::clone(&store.db), hints)));
     if config.roles.sweep {
         running.push(tokio::spawn(Arc::clone(node).sweep()));

@@ -10,12 +10,13 @@ use super::foundation::{Foundation, ServeError};
 use crate::api::{App, ModelCatalog, Readiness, router};
 use crate::config::Config;
 use crate::credentials::Credentials;
-use crate::drive::{Node, NodeSettings, RuntimeSettings};
+use crate::drive::{Node, NodeSettings, Peers, RuntimeSettings};
 use crate::environment::LocalEnvironments;
 use crate::fanout::Hub;
 use crate::http::{Authenticator, Edge, FileLinks, HostRules, LinkBase, RateLimiter};
 use crate::observe::{Counted, Log, Metrics};
 use crate::outgoing::{Outgoing, Webhooks};
+use crate::secrets::NodeTickets;
 use crate::store::Hint;
 
 /// The parts of a server.
@@ -100,6 +101,7 @@ pub(super) fn wire(
                 is_tls: config.tls.is_some() || config.behind_proxy,
             },
         ),
+        tickets: NodeTickets::new(foundation.cluster.clone()),
         storage_quota: config.storage_quota,
         private_addresses: config.private_addresses.clone(),
         readiness: Arc::clone(&readiness),
@@ -109,6 +111,16 @@ pub(super) fn wire(
     let app = Arc::new(app);
     let router = router(Arc::clone(&app), config.roles.api);
     Ok(Parts { node, tokens, readiness, webhooks, app, router, hints })
+}
+
+/// How other nodes are reached: as this one, because all nodes serve alike.
+pub(super) fn peers(config: &Config, foundation: &Foundation) -> Peers {
+    let name = || config.public_url.as_ref().and_then(|url| url.host_str()).map(str::to_owned);
+    Peers {
+        tickets: NodeTickets::new(foundation.cluster.clone()),
+        tls: config.tls.is_some().then(name),
+        environment: config.environment.clone(),
+    }
 }
 
 /// What every session is opened with.

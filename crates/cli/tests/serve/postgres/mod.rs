@@ -3,4 +3,5 @@
 mod faults;
 mod nodes;
 mod one_node;
+mod pieces;
 mod proxy;

@@ -3,9 +3,11 @@
 
 mod membership;
 mod others;
+mod relays;
 
 pub use membership::Membership;
 pub use others::announce;
+pub use relays::Peers;
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};

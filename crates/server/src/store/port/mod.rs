@@ -26,7 +26,7 @@ pub use drive::{
 };
 pub use files::{FileQuery, FilesDb, FoundFile, NewFile, UnusedFile};
 pub use memory::{MemoryChange, MemoryDb, MemoryStoreChange, MemoryVersionQuery};
-pub use nodes::{Hint, Hints, LeaseRow, NodeRow, NodesDb};
+pub use nodes::{Driver, Hint, Hints, LeaseRow, NodeRow, NodesDb};
 pub use operations::{MakeDataKey, NewToken, OperationsDb, TenantRow, TokenRow};
 pub use resources::{AgentChange, AgentQuery, EnvironmentChange, ListQuery, ListedPage, Place, ResourcesDb};
 pub use sessions::{
