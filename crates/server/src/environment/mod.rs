@@ -4,6 +4,7 @@ mod local;
 mod mounts;
 mod repository;
 mod text_folder;
+pub mod workspace;
 
 pub use local::{LocalEnvironments, Places};
 pub use mounts::MountPoint;

@@ -6,6 +6,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use tokio::net::UdpSocket;
 
 use crate::config::Config;
+use crate::store::postgres::DatabaseUrl;
 
 /// The address of a node for its row.
 pub(super) async fn of_node(config: &Config, listening: SocketAddr) -> String {
@@ -15,7 +16,7 @@ pub(super) async fn of_node(config: &Config, listening: SocketAddr) -> String {
     if !listening.ip().is_unspecified() {
         return listening.to_string();
     }
-    let server = config.database_url.as_ref().and_then(|url| url.server());
+    let server = config.database_url.as_ref().and_then(DatabaseUrl::server);
     let Some((host, port)) = server else { return listening.to_string() };
     let own = toward(&host, port, listening.is_ipv6()).await;
     own.map_or_else(|| listening.to_string(), |ip| SocketAddr::new(ip, listening.port()).to_string())

@@ -132,8 +132,13 @@ async fn care(store: Store, tokens: Arc<Authenticator>, log: Log) {
         while matches!(dropped, Ok(count) if count > 0) {
             dropped = store.clean_archives().await;
         }
+        let mut forgotten = Ok(1);
+        while matches!(forgotten, Ok(count) if count > 0) {
+            forgotten = store.clean_workspaces(Time::now()).await;
+        }
         let noted = tokens.note_used().await;
-        if let Err(error) = cleaned.map(drop).and(removed.map(drop)).and(dropped.map(drop)).and(noted) {
+        let done = cleaned.map(drop).and(removed.map(drop)).and(dropped.map(drop)).and(forgotten.map(drop));
+        if let Err(error) = done.and(noted) {
             log.warn("care_failed", &[("error", &error.to_string())]);
         }
     }

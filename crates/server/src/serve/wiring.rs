@@ -55,6 +55,8 @@ pub(super) fn wire(
         most_seats: config.most_seats,
         drives: config.roles.drive,
         storage_quota: config.storage_quota,
+        home: foundation.home,
+        shares_workspaces: config.are_workspaces_named,
     };
     let outgoing = Outgoing::new(config.environment.clone(), config.private_addresses.clone());
     let credentials = Arc::new(Credentials::new(foundation.store.clone(), outgoing.clone()));

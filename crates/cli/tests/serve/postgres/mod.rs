@@ -5,3 +5,4 @@ mod nodes;
 mod one_node;
 mod pieces;
 mod proxy;
+mod workspaces;

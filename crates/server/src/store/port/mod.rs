@@ -22,7 +22,7 @@ pub use deployments::{
 };
 pub use drive::{
     Append, Appended, Claim, DriveDb, InboxRow, LogKey, NewAction, NewRecord, RecordRow, Recovered, Rest,
-    SeatRow, Stranded,
+    SeatRow, Stranded, UnusedWorkspace, WorkspaceChange,
 };
 pub use files::{FileQuery, FilesDb, FoundFile, NewFile, UnusedFile};
 pub use memory::{MemoryChange, MemoryDb, MemoryStoreChange, MemoryVersionQuery};
