@@ -17,20 +17,20 @@ behaviours!(
 
 async fn a_session_is_claimed_once(stage: Stage) {
     let node = NodeId::random();
-    assert_eq!(stage.db.next_due().await.unwrap(), None);
+    assert_eq!(stage.db.next_due(NodeId([9; 16])).await.unwrap(), None);
     let mut keys = Vec::new();
     for _ in 0..3 {
         let (id, key) = stage.session().await;
         assert!(stage.send(id, &[message("go")]).await.unwrap().is_due);
         keys.push(key);
     }
-    assert_eq!(stage.db.next_due().await.unwrap(), Some(std::time::Duration::ZERO));
+    assert_eq!(stage.db.next_due(NodeId([9; 16])).await.unwrap(), Some(std::time::Duration::ZERO));
     let (first, _) = stage.db.claim(node, 2).await.unwrap();
     assert_eq!(first.iter().map(|claim| claim.key).collect::<Vec<_>>(), keys[..2], "the oldest first");
     let (second, _) = stage.db.claim(NodeId::random(), 10).await.unwrap();
     assert_eq!(second.iter().map(|claim| claim.key).collect::<Vec<_>>(), keys[2..]);
     assert!(stage.db.claim(node, 10).await.unwrap().0.is_empty());
-    assert_eq!(stage.db.next_due().await.unwrap(), None);
+    assert_eq!(stage.db.next_due(NodeId([9; 16])).await.unwrap(), None);
     assert_eq!((first[0].fence, first[0].record_seq), (1, 0));
 }
 
@@ -110,7 +110,7 @@ async fn fail_until_late(stage: &Stage, claim: qoder_server::store::Claim, node:
 async fn a_session_that_stops_its_node_too_often_is_quarantined(stage: Stage) {
     let (_, claim, node) = stage.claimed().await;
     assert_eq!(fail_until_late(&stage, claim, node).await, 3, "from the third attempt on it waits");
-    let until = stage.db.next_due().await.unwrap().unwrap();
+    let until = stage.db.next_due(NodeId([9; 16])).await.unwrap().unwrap();
     assert!(
         until > std::time::Duration::from_secs(3) && until <= std::time::Duration::from_secs(5),
         "{until:?}"

@@ -1,6 +1,6 @@
 //! What clients send: answers count once, interrupts close what waits, sessions that ended take nothing.
 
-use qoder_server::model::ids::SessionId;
+use qoder_server::model::ids::{NodeId, SessionId};
 use qoder_server::model::status::{Status, StopReason};
 use serde_json::{Value, json};
 
@@ -101,7 +101,7 @@ async fn a_session_that_ended_takes_nothing(stage: Stage) {
     assert!(is_conflict(&stage.send(id, &[message("hello?")]).await));
     assert!(stage.db.append(stage.append(&claim, 0, 1)).await.is_err(), "its node is cut off");
     assert!(stage.db.inbox_after(claim.key, 0).await.unwrap().is_empty());
-    assert_eq!(stage.db.next_due().await.unwrap(), None);
+    assert_eq!(stage.db.next_due(NodeId([9; 16])).await.unwrap(), None);
     let key = now(stage.db.delete_session(stage.tenant, id, plain()).await.unwrap());
     assert_eq!(key, claim.key);
     assert!(is_not_found(&stage.send(id, &[message("hello?")]).await));

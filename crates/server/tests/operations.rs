@@ -1,8 +1,12 @@
 //! Tokens, keys, blobs and the care of the database.
 
-use qoder_server::model::ids::TenantId;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use qoder_server::model::ids::{NodeId, TenantId};
 use qoder_server::model::time::Time;
-use qoder_server::store::NewToken;
+use qoder_server::store::{NewToken, ObjectStoreUrl, Objects, Store, WorkspaceChange, workspace_folder};
 
 use super::support::{Stage, behaviours, keyed, message, now, plain};
 
@@ -11,6 +15,7 @@ behaviours!(
     values_of_the_whole_are_made_once,
     blobs_are_read_as_they_were_written,
     what_was_deleted_is_removed,
+    what_is_kept_of_a_workspace_goes_a_day_after_its_session,
     the_database_says_how_it_is,
 );
 
@@ -71,6 +76,32 @@ async fn what_was_deleted_is_removed(stage: Stage) {
     let tomorrow = Time::now().after(25 * 60 * 60 * 1000);
     assert_eq!(stage.db.clean(tomorrow).await.unwrap(), 1, "the answer that was kept");
     assert!(stage.db.check().await.unwrap().is_empty());
+}
+
+async fn what_is_kept_of_a_workspace_goes_a_day_after_its_session(stage: Stage) {
+    let folder = tempfile::tempdir().unwrap();
+    let url = ObjectStoreUrl::parse(&format!("file://{}", folder.path().display())).unwrap();
+    let objects = Objects::connect(&url, &BTreeMap::new()).unwrap();
+    let store = Store { db: Arc::clone(&stage.db), blobs: Arc::clone(&stage.blobs), objects: None };
+    let store = store.with_objects(objects.clone());
+    let (id, claim, _) = stage.claimed().await;
+    let home = Some(NodeId::random());
+    let mut append = stage.append(&claim, 0, 1);
+    append.workspace = Some(WorkspaceChange { reference: "kept".to_owned(), home });
+    stage.db.append(append).await.unwrap();
+    stage.db.append(stage.append(&claim, 1, 1)).await.unwrap();
+    let seat = stage.db.seat(claim.key).await.unwrap();
+    assert_eq!((seat.workspace.as_deref(), seat.home), (Some("kept"), home), "until it changes");
+    let object = format!("{}/files/x", workspace_folder(stage.tenant, id));
+    objects.put(&object, Bytes::from_static(b"x")).await.unwrap();
+    now(stage.db.delete_session(stage.tenant, id, plain()).await.unwrap());
+    assert_eq!(store.clean_workspaces(Time::now()).await.unwrap(), 0);
+    assert_eq!(stage.db.clean(Time::now()).await.unwrap(), 0, "only the row says that something is kept");
+    let tomorrow = Time::now().after(25 * 60 * 60 * 1000);
+    assert_eq!(store.clean_workspaces(tomorrow).await.unwrap(), 1);
+    assert_eq!(objects.get(&object).await.unwrap(), None);
+    assert_eq!(stage.db.clean(Time::now()).await.unwrap(), 1);
+    assert_eq!(store.clean_workspaces(tomorrow).await.unwrap(), 0);
 }
 
 async fn the_database_says_how_it_is(stage: Stage) {

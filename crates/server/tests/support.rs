@@ -262,6 +262,7 @@ impl Stage {
             processed: Vec::new(),
             taken: 0,
             usage: None,
+            workspace: None,
             is_progress: false,
             rest: None,
             is_repeated: false,

@@ -26,6 +26,9 @@ const SERVER_CLIENTS: [&str; 5] = [
     "mypy>=1.15",
 ];
 
+/// A store that speaks S3, for the test of the server's object store.
+const OBJECT_STORE: &str = "moto[server]>=5,<6";
+
 /// Names the folder in which runs of pytest claim files.
 const CLAIMS_VARIABLE: &str = "QODER_TEST_CLAIMS";
 /// How many runs of pytest share its files for each processor: most tests wait for a process.
@@ -109,6 +112,8 @@ pub(super) fn third_party(root: &Path) -> Result<Report> {
 pub(super) fn install_server_clients(root: &Path) -> Result<packages::Environment> {
     let environment = packages::Environment::make(root, "server-clients")?;
     process::quietly(environment.pip(&["install"]).args(SERVER_CLIENTS))?;
+    // Its test says that it is skipped where the store cannot be installed.
+    drop(process::quietly(environment.pip(&["install"]).arg(OBJECT_STORE)));
     Ok(environment)
 }
 

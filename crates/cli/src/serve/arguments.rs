@@ -38,6 +38,10 @@ pub struct DataArguments {
     /// PostgreSQL database that several nodes share, such as `postgres://user@host/name`. Default: SQLite in the data directory.
     #[arg(long, value_name = "URL", global = true, env = "QODER_SERVE_DATABASE_URL", hide_env_values = true)]
     pub database_url: Option<String>,
+    /// Object store for blobs, files and workspaces: `s3://bucket/prefix`, `gs://…`, `az://…` or `file:///folder`. Credentials come from
+    /// the store's variables, such as AWS_ACCESS_KEY_ID. Default: the database or the data directory.
+    #[arg(long, value_name = "URL", global = true, env = "QODER_SERVE_OBJECT_STORE")]
+    pub object_store: Option<String>,
     /// Configuration file (YAML or JSON). Options on the command line outrank it.
     #[arg(long, value_name = "FILE", global = true, env = "QODER_SERVE_CONFIG")]
     pub config: Option<PathBuf>,
@@ -58,6 +62,9 @@ pub struct ListenArguments {
     /// Folder for workspaces, shared by all nodes. Default: `workspaces` in the data directory.
     #[arg(long, value_name = "DIR", env = "QODER_SERVE_WORKSPACES")]
     pub workspaces: Option<PathBuf>,
+    /// Host and port at which other nodes reach this one. Default: where it listens.
+    #[arg(long, value_name = "ADDRESS", env = "QODER_SERVE_NODE_ADDRESS")]
+    pub node_address: Option<String>,
     /// Address that clients use, such as `https://agents.example.com`.
     #[arg(long, value_name = "URL", env = "QODER_SERVE_PUBLIC_URL")]
     pub public_url: Option<String>,

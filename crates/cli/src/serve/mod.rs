@@ -65,6 +65,7 @@ fn fault(error: &ServeError) -> Fault {
         | ServeError::InUse { .. }
         | ServeError::Listen { .. }
         | ServeError::Store(_)
+        | ServeError::Objects(_)
         | ServeError::Backup
         | ServeError::BackupExists { .. }
         | ServeError::Secrets(_)
@@ -87,6 +88,8 @@ impl arguments::ListenArguments {
             listen_url: self.listen_url,
             roles: self.roles,
             workspaces: self.workspaces,
+            object_store: data.object_store.clone(),
+            node_address: self.node_address,
             listen: self.listen,
             public_url: self.public_url,
             allow_hosts: self.allow_host,

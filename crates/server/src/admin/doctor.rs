@@ -1,7 +1,5 @@
 //! `serve doctor`: tries everything that a server needs, and says what to do about what does not work.
 
-use std::path::Path;
-
 use qoder_models::resolve;
 
 use super::postgres_checks;
@@ -10,6 +8,7 @@ use crate::drive::RuntimeSettings;
 use crate::environment::ContainerEngine;
 use crate::secrets::{MasterKey, MasterSource};
 use crate::serve::{Foundation, Use};
+use crate::store::Objects;
 
 /// What was tried, and what came of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -64,7 +63,8 @@ pub async fn doctor(config: &Config) -> Vec<Checked> {
         }
         Err(error) => checked.push(Checked::bad("data directory", error.to_string(), error.hint())),
     }
-    checked.push(workspaces(&config.workspaces));
+    checked.extend(objects(config).await);
+    checked.push(workspaces(config));
     match &config.container {
         None => checked.push(sandbox(config)),
         Some(container) => checked.push(containers(config, container).await),
@@ -121,11 +121,37 @@ async fn blobs(foundation: &Foundation) -> Checked {
     }
 }
 
-fn workspaces(root: &Path) -> Checked {
+/// The object store, where one is configured.
+async fn objects(config: &Config) -> Option<Checked> {
+    let url = config.object_store.as_ref()?;
+    let tried = match Objects::connect(url, &config.environment) {
+        Ok(objects) => objects.try_out().await,
+        Err(error) => Err(error),
+    };
+    Some(match tried {
+        Ok(()) => Checked::good("object store", format!("{} can be written and read", url.describe())),
+        Err(error) => Checked::bad("object store", error.to_string(), error.hint()),
+    })
+}
+
+/// What an operator of several nodes is to know about where workspaces are.
+fn reach(config: &Config) -> &'static str {
+    match (&config.database_url, &config.object_store) {
+        (Some(_), None) if config.are_workspaces_named => ", which every node has to mount",
+        (Some(_), None) => {
+            "; warning: on this machine alone. A session that continues on another node has an empty workspace there. Set \
+             `--object-store`, or `--workspaces` to a folder that every node mounts"
+        }
+        (None, None) | (_, Some(_)) => "",
+    }
+}
+
+fn workspaces(config: &Config) -> Checked {
+    let root = &config.workspaces;
     let trial = root.join(format!("doctor-{}", std::process::id()));
     let made = std::fs::create_dir_all(&trial).and_then(|()| std::fs::remove_dir(&trial));
     match made {
-        Ok(()) => Checked::good("workspaces", root.display().to_string()),
+        Ok(()) => Checked::good("workspaces", format!("{}{}", root.display(), reach(config))),
         Err(error) => {
             Checked::bad("workspaces", error.to_string(), "check the permissions of the data directory")
         }

@@ -14,7 +14,7 @@ use crate::http::{ApiError, ApiRequest, Edge, FileLinks};
 use crate::model::session::{Session, SessionSecrets};
 use crate::observe::Metrics;
 use crate::outgoing::PrivateAddresses;
-use crate::secrets::{DataKey, Keys};
+use crate::secrets::{DataKey, Keys, NodeTickets};
 use crate::store::{SessionRow, Store};
 
 /// Whether a server takes work, apart from its database.
@@ -58,6 +58,8 @@ pub struct App {
     pub credentials: Arc<Credentials>,
     /// Links to files.
     pub links: FileLinks,
+    /// Recognise other nodes.
+    pub tickets: NodeTickets,
     /// The most bytes that the files of a tenant may have.
     pub storage_quota: u64,
     /// True when `cloud` environments run in containers.

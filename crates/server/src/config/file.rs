@@ -34,6 +34,10 @@ pub struct ConfigFile {
     pub roles: Option<Vec<String>>,
     /// The folder of workspaces, for one that nodes share.
     pub workspaces: Option<PathBuf>,
+    /// The object store for blobs, files and workspaces.
+    pub object_store: Option<String>,
+    /// Where other nodes reach this one.
+    pub node_address: Option<String>,
     /// The address that clients use.
     pub public_url: Option<String>,
     /// Further names that clients may use for the server.

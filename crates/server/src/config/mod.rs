@@ -23,6 +23,7 @@ use crate::model::delivery::RetrySchedule;
 use crate::observe::Level;
 use crate::outgoing::PrivateAddresses;
 use crate::secrets::MasterSource;
+use crate::store::ObjectStoreUrl;
 use crate::store::postgres::DatabaseUrl;
 
 /// The variable that holds the master key.
@@ -98,6 +99,10 @@ pub struct ServeOptions {
     pub roles: Vec<String>,
     /// The folder of workspaces, for one that nodes share.
     pub workspaces: Option<PathBuf>,
+    /// The object store for blobs, files and workspaces.
+    pub object_store: Option<String>,
+    /// Where other nodes reach this one.
+    pub node_address: Option<String>,
     /// The address that clients use.
     pub public_url: Option<String>,
     /// Further names that clients may use for the server.
@@ -133,6 +138,12 @@ pub struct Config {
     pub roles: Roles,
     /// The folder of workspaces.
     pub workspaces: PathBuf,
+    /// True when the operator names that folder, which nodes then share.
+    pub are_workspaces_named: bool,
+    /// The object store for blobs, files and workspaces.
+    pub object_store: Option<ObjectStoreUrl>,
+    /// Where other nodes reach this one, when that is not where it listens.
+    pub node_address: Option<String>,
     /// The address that clients use.
     pub public_url: Option<url::Url>,
     /// Further names that clients may use for the server.
@@ -185,8 +196,11 @@ impl Config {
         let database_url = database_url("--database-url", options.database_url.or(file.database_url))?;
         let listen_url = listener_url(options.listen_url.or(file.listen_url), &database_url)?;
         let roles = Roles::read(if options.roles.is_empty() { file.roles } else { Some(options.roles) })?;
-        let workspaces =
-            options.workspaces.or(file.workspaces).unwrap_or_else(|| data_dir.join("workspaces"));
+        let named = options.workspaces.or(file.workspaces);
+        let are_workspaces_named = named.is_some();
+        let workspaces = named.unwrap_or_else(|| data_dir.join("workspaces"));
+        let object_store = object_store(options.object_store.or(file.object_store))?;
+        let node_address = node_address(options.node_address.or(file.node_address))?;
         let public_url = options.public_url.or(file.public_url);
         let public_url = public_url
             .map(|text| {
@@ -194,12 +208,7 @@ impl Config {
                     .map_err(|error| ConfigError::option("--public-url", error.to_string()))
             })
             .transpose()?;
-        let tls = match (options.tls_cert.or(file.tls_cert), options.tls_key.or(file.tls_key)) {
-            (Some(certificate), Some(key)) => Some((certificate, key)),
-            (None, None) => None,
-            (Some(_), None) => return Err(ConfigError::option("--tls-key", "is required with `--tls-cert`")),
-            (None, Some(_)) => return Err(ConfigError::option("--tls-cert", "is required with `--tls-key`")),
-        };
+        let tls = tls(options.tls_cert.or(file.tls_cert), options.tls_key.or(file.tls_key))?;
         let listen = options.listen.or(file.listen).unwrap_or(LISTEN);
         let behind_proxy = options.behind_proxy || file.behind_proxy.unwrap_or(false);
         let is_loopback = listen.ip().is_loopback();
@@ -247,6 +256,9 @@ impl Config {
             listen_url,
             roles,
             workspaces,
+            are_workspaces_named,
+            object_store,
+            node_address,
             public_url,
             tls,
             behind_proxy,
@@ -298,6 +310,41 @@ fn retry_schedule(webhooks: &WebhookRetries) -> Result<RetrySchedule, ConfigErro
         return Err(ConfigError::option("webhooks", "must have a pause and a number of tries above 0"));
     }
     Ok(schedule)
+}
+
+/// The certificate chain and its key, both or neither.
+fn tls(
+    certificate: Option<PathBuf>,
+    key: Option<PathBuf>,
+) -> Result<Option<(PathBuf, PathBuf)>, ConfigError> {
+    match (certificate, key) {
+        (Some(certificate), Some(key)) => Ok(Some((certificate, key))),
+        (None, None) => Ok(None),
+        (Some(_), None) => Err(ConfigError::option("--tls-key", "is required with `--tls-cert`")),
+        (None, Some(_)) => Err(ConfigError::option("--tls-cert", "is required with `--tls-key`")),
+    }
+}
+
+fn object_store(text: Option<String>) -> Result<Option<ObjectStoreUrl>, ConfigError> {
+    let parse = |text: String| {
+        ObjectStoreUrl::parse(&text).map_err(|error| ConfigError::option("--object-store", error.to_string()))
+    };
+    text.filter(|text| !text.is_empty()).map(parse).transpose()
+}
+
+/// A host and a port.
+fn node_address(text: Option<String>) -> Result<Option<String>, ConfigError> {
+    let Some(text) = text.filter(|text| !text.is_empty()) else { return Ok(None) };
+    let parsed = url::Url::parse(&format!("http://{text}"));
+    let is_plain = text
+        .rsplit_once(':')
+        .is_some_and(|(_, port)| port.parse::<u16>().is_ok_and(|port| port > 0))
+        && parsed.is_ok_and(|url| url.path() == "/" && url.query().is_none() && url.username().is_empty());
+    if !is_plain {
+        let problem = format!("is `{text}`; give a host and a port, such as `10.0.0.5:8400`");
+        return Err(ConfigError::option("--node-address", problem));
+    }
+    Ok(Some(text))
 }
 
 fn database_url(option: &'static str, text: Option<String>) -> Result<Option<DatabaseUrl>, ConfigError> {
@@ -399,6 +446,9 @@ mod tests {
             ("database_url: mysql://h/d", "--database-url"),
             ("listen_url: postgres://h/d", "needs `--database-url`"),
             ("roles: [cook]", "--roles"),
+            ("node_address: http://h:1/x", "--node-address"),
+            ("node_address: h", "--node-address"),
+            ("object_store: ftp://h/x", "--object-store"),
             ("[", "configuration"),
             ("container: { program: podman }", "--container-image"),
             ("container: { image: debian }", "--container"),

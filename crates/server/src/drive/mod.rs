@@ -15,6 +15,7 @@ mod sink;
 mod stored_session;
 mod team;
 mod threads;
+mod workspace;
 
-pub use node::{Membership, Node, NodeSettings, NodeStatistics, announce};
+pub use node::{Membership, Node, NodeSettings, NodeStatistics, Peers, announce};
 pub use options::RuntimeSettings;

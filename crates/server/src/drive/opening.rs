@@ -1,5 +1,6 @@
 //! Opening a session: its log is folded, its files, credentials and servers are made ready, and the runtime takes it up.
 
+use std::path::Path;
 use std::sync::Arc;
 
 use qoder_runtime::callbacks::Callbacks;
@@ -8,6 +9,7 @@ use qoder_runtime::sessions::{FirstPrompt, OpenError, OpenRequest, OpenedSession
 use qoder_runtime::setup::{HostTools, Setup, SetupError};
 use qoder_store::line::Line;
 use qoder_store::{SessionKey, SessionLocation, SessionStore};
+use qoder_types::record::RecordBody;
 use serde_json::json;
 
 use super::given::artifacts;
@@ -22,9 +24,10 @@ use super::sink::SeatSink;
 use super::stored_session::SeatSession;
 use super::team::{self, Team};
 use super::threads::{Crew, Threads};
+use super::workspace::Workspace;
 use crate::environment::Places;
 use crate::model::event::NewEvent;
-use crate::model::ids::{SessionId, TenantId};
+use crate::model::ids::{SessionId, TenantId, hex};
 use crate::model::outcome::Outcome;
 use crate::model::session::SessionSecrets;
 use crate::model::toolset::Toolset;
@@ -44,6 +47,7 @@ pub(super) struct Open {
     /// What runs its tools, when that is another process.
     pub(super) host: Option<SessionHost>,
     pub(super) outcomes: Vec<Outcome>,
+    pub(super) workspace: Workspace,
 }
 
 /// Why a session could not be opened.
@@ -62,12 +66,7 @@ impl From<DbError> for OpenFailure {
 
 /// Opens a claimed session.
 pub(super) async fn open(node: &Arc<Node>, claim: &Claim) -> Result<Open, OpenFailure> {
-    let store = &node.store;
-    let mut row = store.db.seat(claim.key).await?;
-    store.fill_records(row.tenant, &mut row.records).await?;
-    for thread in &mut row.threads {
-        store.fill_records(row.tenant, &mut thread.records).await?;
-    }
+    let mut row = read(node, claim.key).await?;
     let settings = &node.settings.runtime;
     let mut secrets = open_secrets(node, &row)?;
     let session = &row.session.session;
@@ -86,7 +85,7 @@ pub(super) async fn open(node: &Arc<Node>, claim: &Claim) -> Result<Open, OpenFa
     if agent.multiagent.is_some() {
         projector = projector.of_coordinator(crew.primary());
     }
-    let lines = read_log(&row, &mut projector)?;
+    let mut lines = read_log(&row, &mut projector)?;
     let last_seq = row.records.last().map_or(0, |record| record.seq);
     let id = session.id.to_string();
     let unfinished = projector.is_unfinished();
@@ -105,6 +104,8 @@ pub(super) async fn open(node: &Arc<Node>, claim: &Claim) -> Result<Open, OpenFa
     let configured_at = claim.configured_at;
     let (tenant, id, outcomes) = (row.tenant, session.id, session.outcomes.clone());
     let places = prepare(node, session.id).await?;
+    let workspace = Workspace::open(node, &row, &places, &shared).await?;
+    relocate(&mut lines, id, &places.workspace);
     let mut facts = mounts::provide(node, &row, &places, &shared).await;
     facts.extend(repositories::provide(node, &row, &places, &secrets, &shared).await);
     let tokens = vaults::open(node, &row, &mut secrets, &shared).await?;
@@ -140,6 +141,7 @@ pub(super) async fn open(node: &Arc<Node>, claim: &Claim) -> Result<Open, OpenFa
         memories,
         host,
         outcomes,
+        workspace,
     })
 }
 
@@ -163,6 +165,16 @@ async fn given(
     let team = Team::new(&session.body, &facts, &node.settings.runtime, is_outside);
     let team = team.map_err(OpenFailure::Session)?;
     Ok(Given { facts, skills: installed, team, tools, host, is_outside })
+}
+
+/// Everything that driving a session needs.
+async fn read(node: &Node, key: i64) -> Result<SeatRow, DbError> {
+    let mut row = node.store.db.seat(key).await?;
+    node.store.fill_records(row.tenant, &mut row.records).await?;
+    for thread in &mut row.threads {
+        node.store.fill_records(row.tenant, &mut thread.records).await?;
+    }
+    Ok(row)
 }
 
 /// The folders of a session.
@@ -206,6 +218,25 @@ fn read_log(row: &SeatRow, projector: &mut Projector) -> Result<Vec<Line>, OpenF
         lines.push(line);
     }
     Ok(lines)
+}
+
+/// Lets the session continue in its folder on this node, which may be elsewhere than where its commands were before.
+fn relocate(lines: &mut [Line], session: SessionId, workspace: &Path) {
+    let mark = format!("/{}/workspace", hex(&session.0));
+    let move_here = |path: &mut String| {
+        let Some((_, below)) = path.split_once(&mark) else { return };
+        let inner = workspace.join(below.trim_matches('/'));
+        let is_root = below.trim_matches('/').is_empty() || !inner.is_dir();
+        *path = if is_root { workspace.display().to_string() } else { inner.display().to_string() };
+    };
+    for line in lines {
+        let Line::Record(record) = line else { continue };
+        if let RecordBody::SessionStarted(started) = &mut record.body {
+            move_here(&mut started.cwd);
+        } else if let RecordBody::User(entry) = &mut record.body {
+            entry.new_cwd.iter_mut().for_each(move_here);
+        }
+    }
 }
 
 fn open_session(

@@ -26,6 +26,8 @@ const LINGER: Duration = Duration::from_secs(10);
 const BACKGROUND: Duration = Duration::from_secs(10 * 60);
 /// How long running tools may take to end when the node stops.
 const GRACE: Duration = Duration::from_secs(5);
+/// How long keeping the workspace may take then.
+const KEPT_AT_STOP: Duration = Duration::from_secs(10);
 /// How long a commit is tried while the database does not work.
 const COMMIT_PATIENCE: Duration = Duration::from_secs(10);
 const COMMIT_PAUSE: Duration = Duration::from_millis(100);
@@ -238,7 +240,18 @@ impl Seat {
         let outcomes = self.outcomes.changed();
         let mut batch = cut.batch;
         let mut threads = cut.threads;
-        let is_changed = outcomes.is_some() || cut.resting.is_some() || cut.taken > 0;
+        if cut.has_acted {
+            self.open.workspace.act();
+        }
+        if let Some(resting) = &cut.resting {
+            // A client that sees that the session rests may continue it on another node, with these files.
+            batch.events.extend(self.open.workspace.save(resting.may_release).await);
+        }
+        let workspace = self.open.workspace.change();
+        let is_changed = outcomes.is_some()
+            || cut.resting.is_some()
+            || cut.taken > 0
+            || self.open.workspace.must_be_committed();
         if batch.is_empty() && threads.is_empty() && !is_changed {
             self.outcomes.committed(&self.node, &self.open);
             return Ok(());
@@ -277,6 +290,7 @@ impl Seat {
             processed: batch.processed,
             taken: cut.taken,
             usage: cut.usage,
+            workspace,
             is_progress: batch.is_progress,
             rest,
             is_repeated: false,
@@ -284,6 +298,7 @@ impl Seat {
         let appended = self.persist(append).await?;
         self.node.hub.publish(self.key, appended.events);
         self.count(self.open.shared.committed(handed), is_used);
+        self.open.workspace.committed();
         self.outcomes.committed(&self.node, &self.open);
         if appended.rests && releases {
             self.park().await;
@@ -409,6 +424,12 @@ impl Seat {
                 return;
             }
         }
+        drop(self.open.shared.want_commit(false));
+        if self.commit_if_wanted().await.is_some() {
+            return;
+        }
+        // What is not kept in time stays on this node, which is asked first.
+        drop(tokio::time::timeout(KEPT_AT_STOP, self.open.workspace.save(true)).await);
         drop(self.open.shared.want_commit(false));
         if self.commit_if_wanted().await.is_none() && matches!(self.holding, Holding::Lease { .. }) {
             self.node.give_back(self.key, fence, false).await;

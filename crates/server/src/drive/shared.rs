@@ -20,6 +20,12 @@ use crate::store::{self, InboxRow, NewAction, NewRecord, ThreadAppend};
 
 /// The sender of messages about an outcome.
 const GRADER: &str = "grader";
+/// The sender of notices about the session itself.
+const SERVER: &str = "server";
+
+fn starts_tool(record: &Record) -> bool {
+    matches!(record.body, qoder_types::record::RecordBody::ToolStarted(_))
+}
 
 /// What is appended and not committed yet.
 #[derive(Debug, Default)]
@@ -86,6 +92,8 @@ struct Inner {
     is_prompted: bool,
     /// True when what the session works towards may have changed.
     has_input: bool,
+    /// True when a tool was started since the last commit.
+    has_acted: bool,
 }
 
 /// What a seat shares.
@@ -122,6 +130,8 @@ pub(super) struct Cut {
     pub(super) is_prompted: bool,
     /// True when what the session works towards may have changed.
     pub(super) has_input: bool,
+    /// True when a tool is started by one of its records.
+    pub(super) has_acted: bool,
 }
 
 impl Shared {
@@ -147,6 +157,7 @@ impl Shared {
                 prompt: None,
                 is_prompted: false,
                 has_input: false,
+                has_acted: false,
             }),
             changed: Notify::new(),
             mail: Notify::new(),
@@ -189,6 +200,7 @@ impl Shared {
             batch.take(projected);
             batch.events.extend(parked.into_iter().chain(ended));
             inner.appended = record.seq;
+            inner.has_acted |= starts_tool(record);
             inner.handed += 1;
         }
         inner.rests = false;
@@ -211,6 +223,7 @@ impl Shared {
             let projected = threads.append(agent, record)?;
             batch.events.extend(projector.resumes(agent));
             batch.take(projected);
+            inner.has_acted |= starts_tool(record);
             inner.handed += 1;
         }
         inner.rests = false;
@@ -280,6 +293,7 @@ impl Shared {
             is_interrupted,
             is_prompted: std::mem::take(&mut inner.is_prompted),
             has_input: std::mem::take(&mut inner.has_input),
+            has_acted: std::mem::take(&mut inner.has_acted),
             threads: inner.threads.cut(),
             handed: inner.handed,
             expected: inner.appended - batch.records.len() as u64,
@@ -364,6 +378,15 @@ impl Shared {
         inner.rests = false;
         inner.entries.push_back((seq, entry));
         drop(inner);
+        self.mail.notify_one();
+    }
+
+    /// Says something to the model before it reads what was left for the session. It opens no turn.
+    pub(super) fn tell(&self, id: String, text: &str) {
+        let message = qoder_types::Message::user(text.to_owned());
+        let body = InboxBody::Input { message, origin: qoder_types::record::InputOrigin::System };
+        let entry = InboxEntry { id, at: qoder_store::timestamp(), by: SERVER.to_owned(), body };
+        self.lock().entries.push_front((0, entry));
         self.mail.notify_one();
     }
 

@@ -56,12 +56,13 @@ impl SeatSink {
 
 impl Sink for SeatSink {
     fn wants(&self) -> Wants {
-        Wants { partial: self.hub.wants_deltas(self.key), ..Wants::default() }
+        // A turn asks its model for pieces from the start or never, and another node may want them a moment later.
+        Wants { partial: self.hub.has_others() || self.hub.wants_deltas(self.key), ..Wants::default() }
     }
 
     fn take(&self, event: Event<'_>) -> std::io::Result<()> {
         match event {
-            Event::Partial { event, parent_tool_use_id: None } => {
+            Event::Partial { event, parent_tool_use_id: None } if self.hub.wants_deltas(self.key) => {
                 let frames = self.shared.preview(event);
                 self.hub.preview(self.key, &frames);
             }

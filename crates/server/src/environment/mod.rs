@@ -7,6 +7,7 @@ mod local_host;
 mod mounts;
 mod repository;
 mod text_folder;
+pub mod workspace;
 
 pub use container::{ContainerEngine, ContainerLauncher};
 pub use local::{LocalEnvironments, Places};

@@ -6,7 +6,7 @@ use bytes::Bytes;
 
 use crate::model::dialect::Dialect;
 use crate::model::event::{self, Event};
-use crate::model::ids::ThreadId;
+use crate::model::ids::{EventId, ThreadId};
 use crate::project::PreviewFrame;
 
 /// A frame that all subscribers of a session share.
@@ -29,6 +29,18 @@ impl Frame {
     #[must_use]
     pub fn is_in(&self, thread: Option<ThreadId>) -> bool {
         self.event.is_in(thread)
+    }
+
+    /// The event.
+    #[must_use]
+    pub fn id(&self) -> EventId {
+        self.event.id
+    }
+
+    /// True when pieces of it may have been shown before.
+    #[must_use]
+    pub fn is_previewed(&self) -> bool {
+        self.event.is_previewed
     }
 
     /// Its bytes for a dialect.

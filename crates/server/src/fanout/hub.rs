@@ -1,19 +1,22 @@
 //! The hub: one ring of frames for each session that someone watches. Sessions that no one watches cost nothing.
 
-use std::collections::{HashMap, VecDeque};
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::collections::{BTreeSet, HashMap, VecDeque};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use bytes::Bytes;
-use tokio::sync::{mpsc, watch};
+use tokio::sync::{Notify, mpsc, watch};
 
+use super::channel::{Channel, Item};
 use super::frame::{self, Frame};
+use super::pieces::Pieces;
 use crate::model::event::Event;
+use crate::model::ids::EventId;
 use crate::project::PreviewFrame;
 use crate::store::Hint;
 
-/// Frames that a ring keeps.
-const KEPT: usize = 256;
+/// Stored events whose late pieces a subscriber drops.
+const FINISHED: usize = 16;
 
 /// Which pieces of replies a subscriber wants.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -34,54 +37,6 @@ impl Deltas {
     }
 }
 
-#[derive(Debug, Clone)]
-enum Item {
-    Stored(Arc<Frame>),
-    Preview { of: &'static str, bytes: Bytes },
-}
-
-#[derive(Debug, Default)]
-struct Ring {
-    /// The place of the first item.
-    base: u64,
-    items: VecDeque<Item>,
-    /// The newest event that is known to be stored, here or by another node.
-    newest: u64,
-    is_deleted: bool,
-}
-
-impl Ring {
-    fn push(&mut self, item: Item) {
-        if self.items.len() >= KEPT {
-            self.items.pop_front();
-            self.base += 1;
-        }
-        self.items.push_back(item);
-    }
-
-    fn end(&self) -> u64 {
-        self.base + self.items.len() as u64
-    }
-}
-
-/// What is published about one session.
-#[derive(Debug)]
-struct Channel {
-    ring: Mutex<Ring>,
-    news: watch::Sender<u64>,
-    wanting_deltas: AtomicUsize,
-}
-
-impl Channel {
-    fn ring(&self) -> MutexGuard<'_, Ring> {
-        self.ring.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn announce(&self) {
-        self.news.send_modify(|version| *version += 1);
-    }
-}
-
 /// Passes events to those who watch.
 #[derive(Debug, Default)]
 pub struct Hub {
@@ -90,6 +45,9 @@ pub struct Hub {
     lag: AtomicU64,
     /// Takes hints for other nodes, where there can be some.
     hints: Option<mpsc::UnboundedSender<Hint>>,
+    /// Sessions whose pieces are wanted here, and whose driver may have changed.
+    unsure: Mutex<BTreeSet<i64>>,
+    unsure_news: Notify,
 }
 
 impl Hub {
@@ -97,6 +55,12 @@ impl Hub {
     #[must_use]
     pub fn among_others(hints: mpsc::UnboundedSender<Hint>) -> Self {
         Self { hints: Some(hints), ..Self::default() }
+    }
+
+    /// True when other nodes may drive sessions that are watched here, and the other way round.
+    #[must_use]
+    pub fn has_others(&self) -> bool {
+        self.hints.is_some()
     }
 
     /// Gives a hint to other nodes.
@@ -116,7 +80,32 @@ impl Hub {
         drop(ring);
         if is_news {
             channel.announce();
+            if channel.is_wanted_here() {
+                self.doubt(key);
+            }
         }
+    }
+
+    fn doubt(&self, key: i64) {
+        self.unsure.lock().unwrap_or_else(PoisonError::into_inner).insert(key);
+        self.unsure_news.notify_one();
+    }
+
+    /// Sessions whose pieces are wanted here and whose driver may be another one than before; waits for some.
+    pub async fn delta_news(&self) -> Vec<i64> {
+        loop {
+            let unsure = std::mem::take(&mut *self.unsure.lock().unwrap_or_else(PoisonError::into_inner));
+            if !unsure.is_empty() {
+                return unsure.into_iter().collect();
+            }
+            self.unsure_news.notified().await;
+        }
+    }
+
+    /// The sessions whose pieces someone wants here.
+    #[must_use]
+    pub fn watched_with_deltas(&self) -> Vec<i64> {
+        self.channels().iter().filter(|(_, channel)| channel.is_wanted_here()).map(|(key, _)| *key).collect()
     }
 
     /// Another node has deleted a session.
@@ -154,19 +143,38 @@ impl Hub {
 
     /// Passes pieces of a reply on.
     pub fn preview(&self, key: i64, frames: &[PreviewFrame]) {
+        self.show(key, frames, false);
+    }
+
+    /// Passes a piece on that another node has sent.
+    pub fn relay(&self, key: i64, frame: PreviewFrame) {
+        self.show(key, &[frame], true);
+    }
+
+    fn show(&self, key: i64, frames: &[PreviewFrame], is_relayed: bool) {
         let Some(channel) = self.channel(key).filter(|_| !frames.is_empty()) else { return };
         let mut ring = channel.ring();
         for frame in frames {
-            ring.push(Item::Preview { of: frame.of, bytes: frame::preview(frame) });
+            ring.push(Item::Preview { frame: frame.clone(), bytes: frame::preview(frame), is_relayed });
         }
         drop(ring);
         channel.announce();
     }
 
-    /// True when someone wants pieces of the replies of a session.
+    /// True when someone wants pieces of the replies of a session, here or on another node.
     #[must_use]
     pub fn wants_deltas(&self, key: i64) -> bool {
-        self.channel(key).is_some_and(|channel| channel.wanting_deltas.load(Ordering::Relaxed) > 0)
+        self.channel(key).is_some_and(|channel| {
+            channel.is_wanted_here() || channel.wanted_elsewhere.load(Ordering::Relaxed) > 0
+        })
+    }
+
+    /// The pieces of a session for another node, from now on.
+    #[must_use]
+    pub fn pieces(self: &Arc<Self>, key: i64) -> Pieces {
+        let mut channels = self.channels();
+        let channel = Arc::clone(channels.entry(key).or_insert_with(Channel::new));
+        Pieces::new(self, key, channel)
     }
 
     /// The session was deleted: its streams end.
@@ -190,15 +198,10 @@ impl Hub {
     #[must_use]
     pub fn subscribe(self: &Arc<Self>, key: i64, deltas: Deltas) -> Subscription {
         let mut channels = self.channels();
-        let channel = channels.entry(key).or_insert_with(|| {
-            Arc::new(Channel {
-                ring: Mutex::default(),
-                news: watch::Sender::new(0),
-                wanting_deltas: AtomicUsize::new(0),
-            })
-        });
+        let channel = channels.entry(key).or_insert_with(Channel::new);
         if deltas.any() {
             channel.wanting_deltas.fetch_add(1, Ordering::Relaxed);
+            self.doubt(key);
         }
         let place = channel.ring().end();
         Subscription {
@@ -211,10 +214,11 @@ impl Hub {
             cursor: 0,
             asked: 0,
             must_read: true,
+            finished: VecDeque::new(),
         }
     }
 
-    fn leave(&self, key: i64, channel: &Arc<Channel>) {
+    pub(super) fn leave(&self, key: i64, channel: &Arc<Channel>) {
         let mut channels = self.channels();
         // This subscription and the map hold it, and no one else.
         if Arc::strong_count(channel) <= 2 {
@@ -252,6 +256,8 @@ pub struct Subscription {
     /// The newest event that was known when the store was last read.
     asked: u64,
     must_read: bool,
+    /// The last events that were shown whole after pieces of them may have been.
+    finished: VecDeque<EventId>,
 }
 
 impl Drop for Subscription {
@@ -287,6 +293,16 @@ impl Subscription {
     pub fn have_read(&mut self, seq: u64, complete: bool) {
         self.cursor = self.cursor.max(seq);
         self.must_read = !complete;
+    }
+
+    /// An event is shown whole: pieces of it that another node sends later are dropped.
+    pub fn have_shown(&mut self, event: EventId) {
+        if self.deltas.any() {
+            self.finished.push_back(event);
+            if self.finished.len() > FINISHED {
+                self.finished.pop_front();
+            }
+        }
     }
 
     /// What to do next.
@@ -327,12 +343,17 @@ impl Subscription {
                     self.place += 1;
                     if frame.seq == self.cursor + 1 {
                         self.cursor = frame.seq;
-                        return Next::Send(Arc::clone(frame));
+                        let frame = Arc::clone(frame);
+                        drop(ring);
+                        if frame.is_previewed() {
+                            self.have_shown(frame.id());
+                        }
+                        return Next::Send(frame);
                     }
                 }
-                Item::Preview { of, bytes } => {
+                Item::Preview { frame, bytes, .. } => {
                     self.place += 1;
-                    if self.deltas.wants(of) {
+                    if self.deltas.wants(frame.of) && !self.finished.contains(&frame.id) {
                         return Next::Preview(bytes.clone());
                     }
                 }
@@ -350,7 +371,7 @@ impl Subscription {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::ids::EventId;
+    use crate::fanout::channel::KEPT;
     use crate::model::time::Time;
 
     fn event(seq: u64) -> Event {

@@ -22,8 +22,9 @@ use crate::observe::{Level, Log, Metrics};
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 const OTHER_REQUEST_ID: HeaderName = HeaderName::from_static("request-id");
 const LONGEST_REQUEST_ID: usize = 128;
-/// Routes without a token; links to files carry their own signature.
-const OPEN: [&str; 4] = ["/health", "/ready", "/openapi.json", "/files/{id}/{ticket}"];
+/// Routes without a token; links to files and requests of other nodes carry their own signature.
+const OPEN: [&str; 5] =
+    ["/health", "/ready", "/openapi.json", "/files/{id}/{ticket}", "/internal/sessions/{key}/pieces"];
 
 /// The address of the connection that a request came by.
 #[derive(Debug, Clone, Copy)]

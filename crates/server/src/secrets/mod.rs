@@ -4,7 +4,9 @@
 mod keys;
 mod master;
 mod seal;
+mod tickets;
 
 pub use keys::{ClusterKey, DataKey, Keys};
 pub use master::{MasterKey, MasterSource, SecretsError};
 pub use seal::{SealError, Sealed};
+pub use tickets::NodeTickets;

@@ -33,6 +33,7 @@ async fn clean(store: &Store) -> Result<(), DbError> {
     while store.db.clean(Time::now()).await? > 0 {}
     while store.clean_files(Time::now()).await? > 0 {}
     while store.clean_archives().await? > 0 {}
+    while store.clean_workspaces(Time::now()).await? > 0 {}
     Ok(())
 }
 

@@ -15,10 +15,13 @@ use crate::model::ids::NodeId;
 use crate::secrets::{ClusterKey, Keys, MasterKey, SealError, SecretsError};
 use crate::store::postgres::PostgresDb;
 use crate::store::sqlite::SqliteDb;
-use crate::store::{DbError, FolderBlobs, Health, Store};
+use crate::store::{DbError, FolderBlobs, Health, Objects, ObjectsError, Store};
 
 const CLUSTER_KEY: &str = "cluster_key";
 const MASTER_KEY: &str = "master_key";
+/// The name by which an object store knows the database, and whether content was ever kept in one.
+const OWNER: &str = "object_store_owner";
+const USED: &str = "object_store_used";
 
 /// A server, or a command beside it, that cannot start.
 #[derive(Debug, thiserror::Error)]
@@ -51,6 +54,9 @@ pub enum ServeError {
     /// The database cannot be used.
     #[error(transparent)]
     Store(#[from] DbError),
+    /// The object store cannot be used.
+    #[error(transparent)]
+    Objects(#[from] ObjectsError),
     /// The master key cannot be had.
     #[error(transparent)]
     Secrets(#[from] SecretsError),
@@ -84,6 +90,7 @@ impl ServeError {
             Self::InUse { .. } => "data_dir_in_use",
             Self::Listen { .. } => "listen",
             Self::Store(error) => error.code(),
+            Self::Objects(error) => error.code(),
             Self::Secrets(error) => error.code(),
             Self::Seal(error) => error.code(),
             Self::Tls(error) => error.code(),
@@ -104,6 +111,7 @@ impl ServeError {
                 "choose another address with `--listen`; port 0 picks a free one".to_owned()
             }
             Self::Store(error) => error.hint().to_owned(),
+            Self::Objects(error) => error.hint().to_owned(),
             Self::Secrets(error) => error.hint(),
             Self::Seal(error) => error.hint().to_owned(),
             Self::Tls(error) => error.hint().to_owned(),
@@ -158,6 +166,7 @@ impl Foundation {
             Use::Command => None,
         };
         let (store, health, postgres) = open(config).await?;
+        let store = with_objects(config, store, purpose).await?;
         let keys = Keys::new(master_key(config, &store).await?);
         let sealed = store.db.meta_or(CLUSTER_KEY, keys.new_cluster_key()?).await?;
         let cluster = keys.cluster_key(&sealed)?;
@@ -204,11 +213,30 @@ async fn open(config: &Config) -> Result<(Store, Arc<Health>, Option<Arc<Postgre
         let db = SqliteDb::open(&config.database())?;
         let health = db.health();
         let blobs = Arc::new(FolderBlobs::new(&config.blobs()));
-        return Ok((Store { db: Arc::new(db), blobs }, health, None));
+        return Ok((Store { db: Arc::new(db), blobs, objects: None }, health, None));
     };
     let db = Arc::new(PostgresDb::open(url, config.listen_url.as_ref()).await?);
-    let store = Store { db: Arc::<PostgresDb>::clone(&db), blobs: Arc::new(db.blobs()) };
+    let store = Store { db: Arc::<PostgresDb>::clone(&db), blobs: Arc::new(db.blobs()), objects: None };
     Ok((store, db.health(), Some(db)))
+}
+
+/// The store with its objects. A server is sure that they are its own and can be written; what is kept there stays there.
+async fn with_objects(config: &Config, store: Store, purpose: Use) -> Result<Store, ServeError> {
+    let Some(url) = &config.object_store else {
+        // A command that meets such content says that it is missing.
+        if purpose == Use::Serve && !store.db.meta_or(USED, Vec::new()).await?.is_empty() {
+            return Err(ObjectsError::Missing.into());
+        }
+        return Ok(store);
+    };
+    let objects = Objects::connect(url, &config.environment)?;
+    if purpose == Use::Serve {
+        objects.try_out().await?;
+        let owner = store.db.meta_or(OWNER, crate::model::ids::random().to_vec()).await?;
+        objects.belong_to(&owner).await?;
+        store.db.set_meta(USED, vec![1]).await?;
+    }
+    Ok(store.with_objects(objects))
 }
 
 /// The master key, from where the configuration says; without that, from the database, so that all nodes have the same.

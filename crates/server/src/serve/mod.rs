@@ -1,5 +1,6 @@
 //! From a configuration to a server that runs, and to its end.
 
+mod address;
 mod care;
 mod foundation;
 mod wiring;
@@ -16,7 +17,7 @@ pub use foundation::{Foundation, ServeError, Use};
 
 use crate::api::run_schedules;
 use crate::config::Config;
-use crate::drive::{Membership, Node, announce};
+use crate::drive::{Membership, Node, Peers, announce};
 use crate::http::{Acceptor, serve_connections};
 use crate::observe::Log;
 use crate::store::{Hint, Store};
@@ -49,9 +50,10 @@ pub async fn serve(
     let (stop, stops) = watch::channel(false);
     let parts = wiring::wire(&config, &foundation, stops.clone(), log.clone())?;
     let store = foundation.store.clone();
-    let member = Membership { home: foundation.home, address: address.to_string() };
+    let member = Membership { home: foundation.home, address: address::of_node(&config, address).await };
     parts.node.join(&member).await?;
-    let mut running = run_node(&config, &parts.node, member, &store, parts.hints);
+    let peers = wiring::peers(&config, &foundation);
+    let mut running = run_node(&config, &parts.node, (member, peers), &store, parts.hints);
     if config.roles.sweep {
         running.push(tokio::spawn(run_schedules(Arc::clone(&parts.app))));
         running.push(tokio::spawn(Arc::clone(&parts.webhooks).deliver()));
@@ -87,7 +89,7 @@ pub async fn serve(
 fn run_node(
     config: &Config,
     node: &Arc<Node>,
-    member: Membership,
+    (member, peers): (Membership, Peers),
     store: &Store,
     hints: Option<mpsc::UnboundedReceiver<Hint>>,
 ) -> Vec<JoinHandle<()>> {
@@ -98,6 +100,7 @@ fn run_node(
     let Some(hints) = hints else { return running };
     running.push(tokio::spawn(Arc::clone(node).beat(member)));
     running.push(tokio::spawn(Arc::clone(node).follow_others()));
+    running.push(tokio::spawn(Arc::clone(node).relay_pieces(peers)));
     running.push(tokio::spawn(announce(Arc::clone(&store.db), hints)));
     if config.roles.sweep {
         running.push(tokio::spawn(Arc::clone(node).sweep()));

@@ -10,12 +10,13 @@ use super::foundation::{Foundation, ServeError};
 use crate::api::{App, ModelCatalog, Readiness, router};
 use crate::config::Config;
 use crate::credentials::Credentials;
-use crate::drive::{Node, NodeSettings, RuntimeSettings};
+use crate::drive::{Node, NodeSettings, Peers, RuntimeSettings};
 use crate::environment::{ContainerEngine, LocalEnvironments};
 use crate::fanout::Hub;
 use crate::http::{Authenticator, Edge, FileLinks, HostRules, LinkBase, RateLimiter};
 use crate::observe::{Counted, Log, Metrics};
 use crate::outgoing::{Outgoing, Webhooks};
+use crate::secrets::NodeTickets;
 use crate::store::Hint;
 
 /// The parts of a server.
@@ -54,6 +55,8 @@ pub(super) fn wire(
         most_seats: config.most_seats,
         drives: config.roles.drive,
         storage_quota: config.storage_quota,
+        home: foundation.home,
+        shares_workspaces: config.are_workspaces_named,
     };
     let outgoing = Outgoing::new(config.environment.clone(), config.private_addresses.clone());
     let credentials = Arc::new(Credentials::new(foundation.store.clone(), outgoing.clone()));
@@ -100,6 +103,7 @@ pub(super) fn wire(
                 is_tls: config.tls.is_some() || config.behind_proxy,
             },
         ),
+        tickets: NodeTickets::new(foundation.cluster.clone()),
         storage_quota: config.storage_quota,
         has_containers: config.container.is_some(),
         private_addresses: config.private_addresses.clone(),
@@ -126,6 +130,16 @@ fn containers(config: &Config, log: &Log) -> Option<Arc<ContainerEngine>> {
         });
     }
     Some(engine)
+}
+
+/// How other nodes are reached: as this one, because all nodes serve alike.
+pub(super) fn peers(config: &Config, foundation: &Foundation) -> Peers {
+    let name = || config.public_url.as_ref().and_then(|url| url.host_str()).map(str::to_owned);
+    Peers {
+        tickets: NodeTickets::new(foundation.cluster.clone()),
+        tls: config.tls.is_some().then(name),
+        environment: config.environment.clone(),
+    }
 }
 
 /// What every session is opened with.

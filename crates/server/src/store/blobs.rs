@@ -63,10 +63,14 @@ impl FolderBlobs {
 
     /// Where content with a name of its own is; `None` when that is not a plain name.
     fn named(&self, tenant: TenantId, name: &str) -> Option<PathBuf> {
-        let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
-        let is_name = (1..=128).contains(&name.len()) && name.bytes().all(is_plain) && name.contains('_');
-        is_name.then(|| self.folder(tenant).join(name))
+        is_plain(name).then(|| self.folder(tenant).join(name))
     }
+}
+
+/// True for a name that a file or an archive has, and no hash.
+pub(super) fn is_plain(name: &str) -> bool {
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
+    (1..=128).contains(&name.len()) && name.bytes().all(is_plain) && name.contains('_')
 }
 
 /// A file that gets its name when it is complete.

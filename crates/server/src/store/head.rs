@@ -54,6 +54,8 @@ pub(super) struct Head {
     pub(super) running_since: Option<Time>,
     pub(super) usage: String,
     pub(super) outcomes: Vec<Outcome>,
+    /// The node that is there and alone has the newest files of the session.
+    pub(super) home_at: Option<NodeId>,
     /// The present moment, never before the last one.
     pub(super) now: Time,
 }

@@ -8,6 +8,7 @@ mod head;
 mod health;
 mod lines;
 pub mod migrations;
+mod objects;
 mod port;
 pub mod postgres;
 mod record_parts;
@@ -22,15 +23,18 @@ pub use blobs::{BlobReader, BlobWriter, Blobs, FolderBlobs, SPILL};
 pub use error::DbError;
 pub use health::Health;
 pub use lines::{decode, encode};
+pub use objects::{ObjectStoreUrl, ObjectStoreUrlError, ObjectWriter, Objects, ObjectsError};
 pub use port::*;
 
 use crate::model::event::{Event, NewEvent};
-use crate::model::ids::TenantId;
+use crate::model::ids::{SessionId, TenantId, hex};
 use crate::model::inputs::Input;
 use crate::model::time::Time;
 
 /// Files whose content is removed at a time.
 const CLEANED_TOGETHER: usize = 100;
+/// Milliseconds for which the workspace of a deleted session is kept, for a database that is restored from a backup.
+const KEPT_WORKSPACE: i64 = 24 * 60 * 60 * 1000;
 
 /// A database with its blobs.
 #[derive(Debug, Clone)]
@@ -39,6 +43,14 @@ pub struct Store {
     pub db: Arc<dyn Db>,
     /// Long content.
     pub blobs: Arc<dyn Blobs>,
+    /// Where blobs and workspaces are, when every node reaches it.
+    pub objects: Option<Objects>,
+}
+
+/// The folder of what is kept of a session's workspace.
+#[must_use]
+pub fn workspace_folder(tenant: TenantId, session: SessionId) -> String {
+    format!("workspaces/{}/{}", hex(&tenant.0), hex(&session.0))
 }
 
 impl Store {
@@ -123,6 +135,29 @@ impl Store {
         for file in &unused {
             self.blobs.remove(file.tenant, &file.blob).await?;
             self.db.forget_content(file.id).await?;
+        }
+        Ok(unused.len())
+    }
+
+    /// Keeps blobs in an object store from now on.
+    #[must_use]
+    pub fn with_objects(self, objects: Objects) -> Self {
+        let blobs = Arc::new(objects::ObjectBlobs::new(objects.clone(), self.blobs));
+        Self { db: self.db, blobs, objects: Some(objects) }
+    }
+
+    /// Removes what is kept of the workspaces of sessions that were deleted a day ago. Answers with how many there were.
+    ///
+    /// # Errors
+    /// When the database or the object store cannot be changed.
+    pub async fn clean_workspaces(&self, now: Time) -> Result<usize, DbError> {
+        let before = if self.objects.is_some() { now.after(-KEPT_WORKSPACE) } else { now };
+        let unused = self.db.unused_workspaces(before, CLEANED_TOGETHER).await?;
+        for workspace in &unused {
+            if let Some(objects) = &self.objects {
+                objects.remove_folder(&workspace_folder(workspace.tenant, workspace.session)).await?;
+            }
+            self.db.forget_workspace(workspace.key).await?;
         }
         Ok(unused.len())
     }

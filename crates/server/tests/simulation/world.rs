@@ -145,7 +145,7 @@ impl World {
         let number = self.machines.lock().unwrap().len() as u64;
         let line = Arc::new(NodeLine::new(mix(self.seed, (1 << 50) + number)));
         let db = SqliteDb::open(&self.database()).unwrap().over(Arc::clone(&line) as _);
-        let store = Store { db: Arc::new(db), blobs: Arc::clone(&self.foundation.store.blobs) };
+        let store = Store { db: Arc::new(db), ..self.foundation.store.clone() };
         let hub = Arc::new(Hub::default());
         let private = PrivateAddresses { all: true, hosts: Vec::new() };
         let outgoing = Outgoing::new(BTreeMap::new(), private.clone());
@@ -155,6 +155,8 @@ impl World {
             most_seats: 64,
             drives: true,
             storage_quota: 1 << 30,
+            home: self.foundation.home,
+            shares_workspaces: true,
         };
         let credentials = Arc::new(Credentials::new(store.clone(), outgoing));
         let node = Node::new(

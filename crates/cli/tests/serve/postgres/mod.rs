@@ -4,4 +4,6 @@ mod chaos;
 mod faults;
 mod nodes;
 mod one_node;
+mod pieces;
 mod proxy;
+mod workspaces;

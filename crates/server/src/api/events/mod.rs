@@ -1,5 +1,6 @@
 //! `/sessions/{id}/events`.
 
+pub(super) mod pieces;
 pub(super) mod stream;
 pub(super) mod threads;
 

@@ -188,6 +188,9 @@ impl EventStream {
         };
         let last = events.last().map_or(self.subscription.cursor(), |event| event.seq);
         self.subscription.have_read(last, events.len() < READ_TOGETHER);
+        for event in events.iter().filter(|event| event.is_previewed) {
+            self.subscription.have_shown(event.id);
+        }
         let (dialect, thread) = (self.dialect, self.thread);
         self.waiting.extend(
             events

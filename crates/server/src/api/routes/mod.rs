@@ -17,7 +17,7 @@ use serde_json::Value;
 
 use self::operation::{Operation, Route, at};
 use super::app::App;
-use super::{files, status};
+use super::{events, files, status};
 use crate::http::{self as edge, ApiError, pass};
 
 static DOCUMENT: LazyLock<Value> = LazyLock::new(|| document::write(&routes(), &outside()));
@@ -29,6 +29,8 @@ pub fn router(app: Arc<App>, answers: bool) -> Router {
         routes().into_iter().fold(Router::new(), |router, route| router.route(route.path, route.handler));
     let outside =
         outside().into_iter().fold(Router::new(), |router, route| router.route(route.path, route.handler));
+    // Other nodes call it, and no client.
+    let outside = outside.route("/internal/sessions/{key}/pieces", axum::routing::get(events::pieces::read));
     let all = if answers { outside.nest("/api/v1/cloud", api.clone()).nest("/v1", api) } else { outside };
     all.fallback(|| async { ApiError::not_found("There is no such path.") })
         .layer(from_fn_with_state(entry, pass))

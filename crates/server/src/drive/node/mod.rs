@@ -3,9 +3,11 @@
 
 mod membership;
 mod others;
+mod relays;
 
 pub use membership::Membership;
 pub use others::announce;
+pub use relays::Peers;
 
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -35,7 +37,7 @@ const IDLE_PAUSE: Duration = Duration::from_secs(2);
 /// How long the node waits before it tries again to give a lease back.
 const GIVE_BACK_PAUSE: Duration = Duration::from_secs(1);
 /// How long a node that stops waits for its seats.
-const STOP_PATIENCE: Duration = Duration::from_secs(8);
+const STOP_PATIENCE: Duration = Duration::from_secs(20);
 
 /// How a node drives.
 #[derive(Debug, Clone)]
@@ -50,6 +52,10 @@ pub struct NodeSettings {
     pub drives: bool,
     /// The most bytes that the files of a tenant may have.
     pub storage_quota: u64,
+    /// The data directory.
+    pub home: NodeId,
+    /// True when all nodes have the same folder for workspaces.
+    pub shares_workspaces: bool,
 }
 
 /// What a node has done.
@@ -306,11 +312,11 @@ impl Node {
 
     /// A read that most often spares a write.
     async fn is_due(&self) -> Result<bool, DbError> {
-        Ok(self.store.db.next_due().await?.is_some_and(|until| until.is_zero()))
+        Ok(self.store.db.next_due(self.id()).await?.is_some_and(|until| until.is_zero()))
     }
 
     async fn until_next(&self) -> Duration {
-        match self.store.db.next_due().await {
+        match self.store.db.next_due(self.id()).await {
             Ok(Some(until)) => until.clamp(Duration::from_millis(10), IDLE_PAUSE),
             Ok(None) | Err(_) => IDLE_PAUSE,
         }

@@ -87,6 +87,30 @@ pub struct SeatRow {
     pub inbox: Vec<InboxRow>,
     /// The number of the last entry that was ever left.
     pub inbox_seq: u64,
+    /// What is known of its workspace.
+    pub workspace: Option<String>,
+    /// The data directory whose workspace has changes that are kept nowhere else.
+    pub home: Option<NodeId>,
+}
+
+/// What is known of a session's workspace from now on.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct WorkspaceChange {
+    /// Which folder is the workspace, and what is kept of it.
+    pub reference: String,
+    /// The data directory whose workspace has changes that are kept nowhere else.
+    pub home: Option<NodeId>,
+}
+
+/// The workspace of a session that was deleted.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct UnusedWorkspace {
+    /// The session.
+    pub key: i64,
+    /// The session, as clients name it.
+    pub session: SessionId,
+    /// Whose it was.
+    pub tenant: TenantId,
 }
 
 /// An action that opens.
@@ -146,6 +170,8 @@ pub struct Append {
     pub taken: u64,
     /// What the session has used, as JSON, when it changed.
     pub usage: Option<String>,
+    /// What is known of the workspace, when that changes.
+    pub workspace: Option<WorkspaceChange>,
     /// True when the session got on: a reply, a result, the end of a turn.
     pub is_progress: bool,
     /// Set when nothing is left to do.
@@ -205,8 +231,12 @@ pub trait DriveDb {
     fn fail(&self, key: i64, fence: i64, error: String) -> DbFuture<'_, Vec<Event>>;
     /// Voids the leases of nodes that are gone; their sessions are due. With SQLite every node but this one is gone.
     fn void_leases(&self, node: NodeId) -> DbFuture<'_, Vec<Recovered>>;
-    /// How long until the next session is due that no node has, by the clock of the database.
-    fn next_due(&self) -> DbFuture<'_, Option<Duration>>;
+    /// How long until the next session is due that this node may take, by the clock of the database.
+    fn next_due(&self, node: NodeId) -> DbFuture<'_, Option<Duration>>;
+    /// Workspaces of sessions that were deleted before this time.
+    fn unused_workspaces(&self, before: Time, limit: usize) -> DbFuture<'_, Vec<UnusedWorkspace>>;
+    /// Nothing is kept of a session's workspace any longer.
+    fn forget_workspace(&self, key: i64) -> DbFuture<'_, ()>;
     /// Sessions that are quarantined.
     fn quarantined(&self) -> DbFuture<'_, Vec<Stranded>>;
     /// Lets a quarantined session continue. False when it is not quarantined.

@@ -23,11 +23,11 @@ pub use deployments::{
 };
 pub use drive::{
     Append, Appended, Claim, DriveDb, InboxRow, LogKey, NewAction, NewRecord, RecordRow, Recovered, Rest,
-    SeatRow, Stranded,
+    SeatRow, Stranded, UnusedWorkspace, WorkspaceChange,
 };
 pub use files::{FileQuery, FilesDb, FoundFile, NewFile, UnusedFile};
 pub use memory::{MemoryChange, MemoryDb, MemoryStoreChange, MemoryVersionQuery};
-pub use nodes::{Hint, Hints, LeaseRow, NodeRow, NodesDb};
+pub use nodes::{Driver, Hint, Hints, LeaseRow, NodeRow, NodesDb};
 pub use operations::{Counts, MakeDataKey, NewToken, OperationsDb, TenantRow, TokenRow};
 pub use resources::{AgentChange, AgentQuery, EnvironmentChange, ListQuery, ListedPage, Place, ResourcesDb};
 pub use sessions::{

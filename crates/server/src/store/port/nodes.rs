@@ -37,6 +37,17 @@ pub struct LeaseRow {
     pub inbox_seq: u64,
 }
 
+/// Who drives a session.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Driver {
+    /// The session.
+    pub key: i64,
+    /// The node.
+    pub node: NodeId,
+    /// Where it listens.
+    pub address: String,
+}
+
 /// What nodes tell each other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Hint {
@@ -84,6 +95,8 @@ pub trait NodesDb {
     fn leases(&self, node: NodeId) -> DbFuture<'_, Vec<LeaseRow>>;
     /// The newest events of sessions; one that was deleted is left out.
     fn newest_events(&self, keys: Vec<i64>) -> DbFuture<'_, Vec<(i64, u64)>>;
+    /// Which nodes drive sessions, and where they listen; sessions that rest are left out.
+    fn drivers(&self, keys: Vec<i64>) -> DbFuture<'_, Vec<Driver>>;
     /// Gives hints to other nodes.
     fn announce(&self, hints: Vec<Hint>) -> DbFuture<'_, ()>;
     /// Listens for the hints of other nodes to this one; `None` when no other node can use the database.

@@ -58,6 +58,8 @@ fn statement() -> String {
                 attempts = CASE WHEN $27 THEN 0 ELSE heads.attempts END,
                 usage = coalesce($26::text::json, heads.usage),
                 outcomes = coalesce($40::text::json, heads.outcomes),
+                workspace = coalesce($41::text, heads.workspace),
+                home_node = CASE WHEN $41::text IS NULL THEN heads.home_node ELSE $42::uuid END,
                 last_at = old.now
             FROM old, counted WHERE heads.session_key = old.session_key),
         r AS (
@@ -99,6 +101,12 @@ fn statement() -> String {
 /// What the row of an event keeps of its body.
 fn body_of(event: &NewEvent) -> &[u8] {
     if event.blob.is_some() { &[] } else { event.body.as_bytes() }
+}
+
+/// The parts of records that are kept apart: their hashes and their bytes.
+fn parts_of(records: &[NewRecord]) -> (Vec<&[u8]>, Vec<&[u8]>) {
+    let parts = records.iter().flat_map(|record| &record.parts);
+    parts.map(|(_, hash, body)| (hash.as_slice(), body.as_slice())).unzip()
 }
 
 fn of_thread(thread: Option<ThreadId>) -> Option<Uuid> {
@@ -159,9 +167,7 @@ impl Prepared {
         let bodies: Vec<&[u8]> = records.iter().map(|record| record.body.as_slice()).collect();
         let references: Vec<Option<Vec<u8>>> = records.iter().map(record_parts::references).collect();
         let record_blobs: Vec<Option<&str>> = records.iter().map(|record| record.blob.as_deref()).collect();
-        let all_parts: Vec<_> = records.iter().flat_map(|record| &record.parts).collect();
-        let hashes: Vec<&[u8]> = all_parts.iter().map(|(_, hash, _)| hash.as_slice()).collect();
-        let part_bodies: Vec<&[u8]> = all_parts.iter().map(|(_, _, body)| body.as_slice()).collect();
+        let (hashes, part_bodies) = parts_of(records);
         let events = &self.events;
         let ids: Vec<Uuid> = events.iter().map(|(_, event)| uuid(event.id.0)).collect();
         let types: Vec<&str> = events.iter().map(|(_, event)| event.kind).collect();
@@ -223,6 +229,8 @@ impl Prepared {
                     &self.notices.bodies,
                     &self.notices.at,
                     &self.outcomes,
+                    &append.workspace.as_ref().map(|change| change.reference.as_str()),
+                    &append.workspace.as_ref().and_then(|change| change.home).map(|home| uuid(home.0)),
                 ],
             )
             .await?;

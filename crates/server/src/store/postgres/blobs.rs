@@ -11,7 +11,7 @@ use super::columns::uuid;
 use super::{DEADLINE, checkout, give_back, within};
 use crate::model::ids::{TenantId, hex};
 use crate::model::time::Time;
-use crate::store::blobs::{BlobReader, BlobWriter, Blobs};
+use crate::store::blobs::{BlobReader, BlobWriter, Blobs, is_plain};
 use crate::store::error::DbError;
 
 /// Bytes of a piece.
@@ -181,12 +181,6 @@ fn pieces(blob: Named) -> BlobReader {
         }
     };
     futures::stream::unfold((blob, 0), next).boxed()
-}
-
-/// A name that a file or an archive has, and no hash.
-fn is_plain(name: &str) -> bool {
-    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
-    (1..=128).contains(&name.len()) && name.bytes().all(is_plain) && name.contains('_')
 }
 
 impl Blobs for PostgresBlobs {

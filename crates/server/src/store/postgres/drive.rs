@@ -6,22 +6,26 @@ use std::time::Duration;
 use deadpool_postgres::{GenericClient, Object, Transaction};
 use qoder_types::InboxEntry;
 
-use super::columns::{json, number, raw, stored, uuid};
+use super::columns::{json, number, optional_raw, raw, stored, uuid};
 use super::{PostgresDb, heads, recover, sessions, threads};
 use crate::model::event::Event;
 use crate::model::ids::{NodeId, SessionId, TenantId};
 use crate::model::outcome::Outcome;
 use crate::model::refusal::Refusal;
 use crate::model::status::Status;
+use crate::model::time::Time;
 use crate::store::error::DbError;
 use crate::store::head::running;
 use crate::store::port::{
     Append, Appended, Claim, DbFuture, DriveDb, InboxRow, RecordRow, Recovered, SeatRow, Stranded,
+    UnusedWorkspace,
 };
 use crate::store::record_parts;
 
 /// When the statement began, which an index can be compared with.
 const STATEMENT_TIME: &str = "(extract(epoch FROM statement_timestamp()) * 1000000)::bigint";
+/// How long a session is left to the node that alone has its files, in microseconds.
+const HOME_FIRST: i64 = 2_000_000;
 const DUE: &str = "wake_at IS NOT NULL AND lease_node IS NULL AND quarantined_at IS NULL";
 
 /// The records of a log, in order.
@@ -59,18 +63,28 @@ pub(super) async fn records(
     Ok(found)
 }
 
+/// True while a session waits for the node that alone has its files, so that another one (`$node`) leaves it for a moment.
+fn waits_for_home(node: &str) -> String {
+    format!(
+        "(h.home_node IS NOT NULL AND h.wake_at > {STATEMENT_TIME} - {HOME_FIRST}
+          AND EXISTS (SELECT FROM nodes n WHERE n.home = h.home_node AND n.id <> {node} AND n.expires_at >= {STATEMENT_TIME}
+              AND NOT n.draining))"
+    )
+}
+
 async fn claim(
     transaction: &Transaction<'_>,
     node: NodeId,
     most: usize,
 ) -> Result<(Vec<Claim>, Vec<Recovered>), DbError> {
     let sql = format!(
-        "SELECT {} FROM heads h WHERE {DUE} AND wake_at <= {STATEMENT_TIME}
+        "SELECT {} FROM heads h WHERE {DUE} AND wake_at <= {STATEMENT_TIME} AND NOT {}
          ORDER BY wake_at LIMIT $1 FOR UPDATE SKIP LOCKED",
-        heads::columns()
+        heads::columns(),
+        waits_for_home("$2")
     );
     let statement = transaction.prepare_cached(&sql).await?;
-    let rows = transaction.query(&statement, &[&stored(most as u64)]).await?;
+    let rows = transaction.query(&statement, &[&stored(most as u64), &uuid(node.0)]).await?;
     let (mut claims, mut recovered) = (Vec::new(), Vec::new());
     for row in &rows {
         let mut head = heads::read(row)?;
@@ -93,7 +107,7 @@ async fn claim(
 
 async fn seat(connection: &Object, key: i64) -> Result<SeatRow, DbError> {
     let session = sessions::by_key(connection, key).await?;
-    let sql = "SELECT t.id, t.data_key, e.body::text, h.inbox_seq FROM sessions s JOIN tenants t ON t.id = s.tenant_id
+    let sql = "SELECT t.id, t.data_key, e.body::text, h.inbox_seq, h.workspace, h.home_node FROM sessions s JOIN tenants t ON t.id = s.tenant_id
         JOIN environments e ON e.id = s.environment_id JOIN heads h ON h.session_key = s.key WHERE s.key = $1";
     let statement = connection.prepare_cached(sql).await?;
     let row = connection.query_opt(&statement, &[&key]).await?.ok_or(DbError::Fenced(key))?;
@@ -105,6 +119,8 @@ async fn seat(connection: &Object, key: i64) -> Result<SeatRow, DbError> {
         data_key: row.try_get(1)?,
         environment: json(&row, 2)?,
         inbox_seq: number(&row, 3)?,
+        workspace: row.try_get(4)?,
+        home: optional_raw(&row, 5)?.map(NodeId),
         records: records(connection, tenant, key).await?,
         threads: threads::rows(connection, tenant, key).await?,
         inbox: inbox_after(connection, key, 0).await?,
@@ -135,10 +151,13 @@ async fn export(connection: &Object, id: SessionId) -> Result<(TenantId, Vec<Rec
     Ok((tenant, records(connection, tenant, row.try_get(0)?).await?))
 }
 
-async fn next_due(connection: &Object) -> Result<Option<Duration>, DbError> {
-    let sql = format!("SELECT min(wake_at) - {STATEMENT_TIME} FROM heads WHERE {DUE}");
+async fn next_due(connection: &Object, node: NodeId) -> Result<Option<Duration>, DbError> {
+    let waits = waits_for_home("$1");
+    let sql = format!(
+        "SELECT min(wake_at + CASE WHEN {waits} THEN {HOME_FIRST} ELSE 0 END) - {STATEMENT_TIME} FROM heads h WHERE {DUE}"
+    );
     let statement = connection.prepare_cached(&sql).await?;
-    let row = connection.query_one(&statement, &[]).await?;
+    let row = connection.query_one(&statement, &[&uuid(node.0)]).await?;
     let due: Option<i64> = row.try_get(0)?;
     Ok(due.map(|micros| Duration::from_micros(u64::try_from(micros).unwrap_or(0))))
 }
@@ -178,8 +197,16 @@ impl DriveDb for PostgresDb {
         Box::pin(recover::void_leases(self, node))
     }
 
-    fn next_due(&self) -> DbFuture<'_, Option<Duration>> {
-        self.read(|connection| Box::pin(next_due(connection)))
+    fn next_due(&self, node: NodeId) -> DbFuture<'_, Option<Duration>> {
+        self.read(move |connection| Box::pin(next_due(connection, node)))
+    }
+
+    fn unused_workspaces(&self, before: Time, limit: usize) -> DbFuture<'_, Vec<UnusedWorkspace>> {
+        self.read(move |connection| Box::pin(recover::unused_workspaces(connection, before, limit)))
+    }
+
+    fn forget_workspace(&self, key: i64) -> DbFuture<'_, ()> {
+        self.write(move |transaction| Box::pin(recover::forget_workspace(transaction, key)))
     }
 
     fn quarantined(&self) -> DbFuture<'_, Vec<Stranded>> {

@@ -23,7 +23,8 @@ pub(super) fn columns() -> String {
     format!(
         "h.session_key, h.status, h.stop_reason::text, h.record_seq, h.event_seq, h.inbox_seq, h.fence, h.lease_node,
          h.wake_at, h.attempts, h.quarantined_at, h.active_ms, h.running_since, h.usage::text,
-         greatest(h.last_at, {NOW}), h.outcomes::text"
+         greatest(h.last_at, {NOW}), h.outcomes::text,
+         (SELECT n.id FROM nodes n WHERE n.home = h.home_node AND n.expires_at >= {NOW} AND NOT n.draining LIMIT 1)"
     )
 }
 
@@ -45,6 +46,7 @@ pub(super) fn read(row: &Row) -> Result<Head, DbError> {
         usage: row.try_get(13)?,
         now: time(row, 14)?,
         outcomes: json(row, 15)?,
+        home_at: optional_raw(row, 16)?.map(NodeId),
     })
 }
 

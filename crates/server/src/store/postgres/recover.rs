@@ -3,13 +3,14 @@
 use deadpool_postgres::{Object, Transaction};
 use tokio_postgres::Row;
 
-use super::columns::{raw, status, time, uuid};
+use super::columns::{raw, status, stored, time, uuid};
 use super::{NOW, PostgresDb, heads};
 use crate::model::event::Event;
-use crate::model::ids::{NodeId, SessionId};
+use crate::model::ids::{NodeId, SessionId, TenantId};
+use crate::model::time::Time;
 use crate::store::error::DbError;
 use crate::store::head::{EndedWork, Head};
-use crate::store::port::{Recovered, Stranded};
+use crate::store::port::{Recovered, Stranded, UnusedWorkspace};
 
 /// Sessions that are taken from nodes in one transaction.
 const TOGETHER: usize = 100;
@@ -133,4 +134,28 @@ pub(super) async fn release_quarantined(
     let is_released = head.release_quarantined();
     heads::save(transaction, &head).await?;
     Ok(is_released)
+}
+
+/// Workspaces of sessions that were deleted before this time.
+pub(super) async fn unused_workspaces(
+    connection: &Object,
+    before: Time,
+    limit: usize,
+) -> Result<Vec<UnusedWorkspace>, DbError> {
+    let sql = "SELECT s.key, s.id, s.tenant_id FROM sessions s JOIN heads h ON h.session_key = s.key
+        WHERE s.deleted_at < $1 AND h.workspace IS NOT NULL LIMIT $2";
+    let statement = connection.prepare_cached(sql).await?;
+    let rows = connection.query(&statement, &[&before.0, &stored(limit as u64)]).await?;
+    let read = |row: &Row| {
+        let (session, tenant) = (SessionId(raw(row, 1)?), TenantId(raw(row, 2)?));
+        Ok(UnusedWorkspace { key: row.try_get(0)?, session, tenant })
+    };
+    rows.iter().map(read).collect()
+}
+
+/// Nothing is kept of a session's workspace any longer.
+pub(super) async fn forget_workspace(transaction: &Transaction<'_>, key: i64) -> Result<(), DbError> {
+    let sql = "UPDATE heads SET workspace = NULL, home_node = NULL WHERE session_key = $1";
+    transaction.execute(&transaction.prepare_cached(sql).await?, &[&key]).await?;
+    Ok(())
 }

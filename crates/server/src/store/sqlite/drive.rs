@@ -8,7 +8,7 @@ use qoder_types::InboxEntry;
 use rusqlite::{Connection, OptionalExtension, params};
 
 use super::SqliteDb;
-use super::columns::{json, number, raw, stored};
+use super::columns::{json, number, optional_raw, raw, stored};
 use super::{heads, inputs, recover, sessions, threads};
 use crate::model::event::Event;
 use crate::model::ids::{EventId, NodeId, SessionId, TenantId};
@@ -20,7 +20,7 @@ use crate::store::error::DbError;
 use crate::store::head::{Head, running};
 use crate::store::port::{
     Append, Appended, Claim, DbFuture, DriveDb, InboxRow, NewAction, NewRecord, RecordRow, Recovered, Rest,
-    SeatRow, Stranded,
+    SeatRow, Stranded, UnusedWorkspace, WorkspaceChange,
 };
 use crate::store::record_parts;
 
@@ -139,6 +139,9 @@ fn seat(connection: &Connection, key: i64) -> Result<SeatRow, DbError> {
         )?
         .query_row([key], |row| Ok((TenantId(raw(row, 0)?), row.get(1)?, json(row, 2)?)))?;
     let head = heads::find(connection, key)?;
+    let (workspace, home) = connection
+        .prepare_cached("SELECT workspace, home_node FROM heads WHERE session_key = ?1")?
+        .query_row([key], |row| Ok((row.get(0)?, optional_raw(row, 1)?.map(NodeId))))?;
     Ok(SeatRow {
         session,
         tenant,
@@ -148,7 +151,32 @@ fn seat(connection: &Connection, key: i64) -> Result<SeatRow, DbError> {
         threads: threads::rows(connection, tenant, key)?,
         inbox: inbox_after(connection, key, 0)?,
         inbox_seq: head.inbox_seq,
+        workspace,
+        home,
     })
+}
+
+fn keep_workspace(connection: &Connection, key: i64, change: &WorkspaceChange) -> Result<(), DbError> {
+    connection
+        .prepare_cached("UPDATE heads SET workspace = ?2, home_node = ?3 WHERE session_key = ?1")?
+        .execute(params![key, change.reference, change.home.map(|home| home.0)])?;
+    Ok(())
+}
+
+fn unused_workspaces(
+    connection: &Connection,
+    before: Time,
+    limit: usize,
+) -> Result<Vec<UnusedWorkspace>, DbError> {
+    let mut statement = connection.prepare_cached(
+        "SELECT s.key, s.id, s.tenant_id FROM sessions s JOIN heads h ON h.session_key = s.key
+         WHERE s.deleted_at < ?1 AND h.workspace IS NOT NULL LIMIT ?2",
+    )?;
+    let rows = statement.query_map(params![before.0, stored(limit as u64)], |row| {
+        let (session, tenant) = (SessionId(raw(row, 1)?), TenantId(raw(row, 2)?));
+        Ok(UnusedWorkspace { key: row.get(0)?, session, tenant })
+    })?;
+    Ok(rows.collect::<Result<_, _>>()?)
 }
 
 pub(super) fn inbox_after(connection: &Connection, key: i64, seen: u64) -> Result<Vec<InboxRow>, DbError> {
@@ -197,6 +225,9 @@ fn append(connection: &Connection, append: Append) -> Result<Appended, DbError> 
     }
     if let Some(outcomes) = append.outcomes {
         head.outcomes = outcomes;
+    }
+    if let Some(change) = &append.workspace {
+        keep_workspace(connection, key, change)?;
     }
     if append.is_progress {
         head.attempts = 0;
@@ -288,7 +319,20 @@ impl DriveDb for SqliteDb {
         self.write(move |connection| recover::void_leases(connection, node))
     }
 
-    fn next_due(&self) -> DbFuture<'_, Option<Duration>> {
+    fn unused_workspaces(&self, before: Time, limit: usize) -> DbFuture<'_, Vec<UnusedWorkspace>> {
+        self.read(move |connection| unused_workspaces(connection, before, limit))
+    }
+
+    fn forget_workspace(&self, key: i64) -> DbFuture<'_, ()> {
+        self.write(move |connection| {
+            connection
+                .prepare_cached("UPDATE heads SET workspace = NULL, home_node = NULL WHERE session_key = ?1")?
+                .execute([key])?;
+            Ok(())
+        })
+    }
+
+    fn next_due(&self, _: NodeId) -> DbFuture<'_, Option<Duration>> {
         self.read(move |connection| {
             let sql = "SELECT min(wake_at) FROM heads
                 WHERE wake_at IS NOT NULL AND lease_node IS NULL AND quarantined_at IS NULL";

@@ -37,6 +37,7 @@ pub(super) fn find(connection: &Connection, key: i64) -> Result<Head, DbError> {
                 running_since: optional_time(row, 11)?,
                 usage: row.get(12)?,
                 outcomes: json(row, 14)?,
+                home_at: None,
                 now: time(row, 13)?.max(Time::now()),
             })
         })

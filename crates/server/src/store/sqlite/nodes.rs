@@ -5,7 +5,7 @@ use rusqlite::params;
 use super::SqliteDb;
 use super::columns::{number, raw, time};
 use crate::model::ids::NodeId;
-use crate::store::port::{DbFuture, Hint, Hints, LeaseRow, NodeRow, NodesDb};
+use crate::store::port::{DbFuture, Driver, Hint, Hints, LeaseRow, NodeRow, NodesDb};
 
 impl NodesDb for SqliteDb {
     fn is_shared(&self) -> bool {
@@ -97,6 +97,10 @@ impl NodesDb for SqliteDb {
             }
             Ok(newest)
         })
+    }
+
+    fn drivers(&self, _: Vec<i64>) -> DbFuture<'_, Vec<Driver>> {
+        Box::pin(std::future::ready(Ok(Vec::new())))
     }
 
     fn announce(&self, _: Vec<Hint>) -> DbFuture<'_, ()> {

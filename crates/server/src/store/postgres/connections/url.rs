@@ -83,6 +83,19 @@ impl DatabaseUrl {
         self.config.clone()
     }
 
+    /// The first server's host and port, where it is reached over a network.
+    #[must_use]
+    pub fn server(&self) -> Option<(String, u16)> {
+        let port = self.config.get_ports().first().copied().unwrap_or(5432);
+        if let Some(address) = self.config.get_hostaddrs().first() {
+            return Some((address.to_string(), port));
+        }
+        self.config.get_hosts().iter().find_map(|host| match host {
+            Host::Tcp(name) => Some((name.clone(), port)),
+            Host::Unix(_) => None,
+        })
+    }
+
     /// Where the database is, without its password.
     #[must_use]
     pub fn describe(&self) -> String {

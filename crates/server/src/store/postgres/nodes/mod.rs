@@ -10,7 +10,7 @@ use super::columns::{number, raw, time, uuid};
 use super::{NOW, PostgresDb};
 use crate::model::ids::NodeId;
 use crate::store::error::DbError;
-use crate::store::port::{DbFuture, Hint, Hints, LeaseRow, NodeRow, NodesDb};
+use crate::store::port::{DbFuture, Driver, Hint, Hints, LeaseRow, NodeRow, NodesDb};
 
 pub(super) use listener::try_listener;
 
@@ -76,6 +76,16 @@ async fn newest_events(connection: &Object, keys: Vec<i64>) -> Result<Vec<(i64, 
     rows.iter().map(|row| Ok((row.try_get(0)?, number(row, 1)?))).collect()
 }
 
+async fn drivers(connection: &Object, keys: Vec<i64>) -> Result<Vec<Driver>, DbError> {
+    let sql = "SELECT h.session_key, n.id, n.address FROM heads h JOIN nodes n ON n.id = h.lease_node
+        WHERE h.session_key = ANY($1)";
+    let statement = connection.prepare_cached(sql).await?;
+    let rows = connection.query(&statement, &[&keys]).await?;
+    let read =
+        |row: &Row| Ok(Driver { key: row.try_get(0)?, node: NodeId(raw(row, 1)?), address: row.try_get(2)? });
+    rows.iter().map(read).collect()
+}
+
 impl NodesDb for PostgresDb {
     fn is_shared(&self) -> bool {
         true
@@ -108,6 +118,10 @@ impl NodesDb for PostgresDb {
 
     fn newest_events(&self, keys: Vec<i64>) -> DbFuture<'_, Vec<(i64, u64)>> {
         self.read(move |connection| Box::pin(newest_events(connection, keys)))
+    }
+
+    fn drivers(&self, keys: Vec<i64>) -> DbFuture<'_, Vec<Driver>> {
+        self.read(move |connection| Box::pin(drivers(connection, keys)))
     }
 
     fn announce(&self, hints: Vec<Hint>) -> DbFuture<'_, ()> {

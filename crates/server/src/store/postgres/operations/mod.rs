@@ -51,7 +51,10 @@ async fn check(connection: &Object) -> Result<Vec<String>, DbError> {
 
 /// Removes the rows of sessions that were deleted, a few at a time, and answers that are too old. Several nodes may do so at once.
 async fn clean(transaction: &Transaction<'_>, now: Time) -> Result<u64, DbError> {
-    let sql = "SELECT key FROM sessions WHERE deleted_at IS NOT NULL LIMIT $1 FOR UPDATE SKIP LOCKED";
+    // What is kept of a workspace is removed first, because only the row says that it is there.
+    let sql = "SELECT key FROM sessions s WHERE deleted_at IS NOT NULL
+            AND NOT EXISTS (SELECT FROM heads h WHERE h.session_key = s.key AND h.workspace IS NOT NULL)
+        LIMIT $1 FOR UPDATE SKIP LOCKED";
     let rows = transaction.query(&transaction.prepare_cached(sql).await?, &[&CLEANED_TOGETHER]).await?;
     let keys = rows.iter().map(|row| row.try_get(0)).collect::<Result<Vec<i64>, _>>()?;
     if !keys.is_empty() {

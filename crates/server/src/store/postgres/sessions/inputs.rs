@@ -167,8 +167,9 @@ async fn wake(
     (inputs, events): (Vec<Event>, Vec<Event>),
 ) -> Result<Sent, DbError> {
     let leased_by = head.lease;
-    let claim =
-        if wakes && head.wake(sender.node) { Some(heads::claim(transaction, head).await?) } else { None };
+    // A node that alone has the files of the session is asked first.
+    let node = sender.node.filter(|node| head.home_at.is_none_or(|home| home == *node));
+    let claim = if wakes && head.wake(node) { Some(heads::claim(transaction, head).await?) } else { None };
     let is_due = wakes && leased_by.is_none() && claim.is_none();
     Ok(Sent { key: head.key, inputs, events, claim, leased_by, is_due })
 }

@@ -48,7 +48,11 @@ fn check(connection: &Connection) -> Result<Vec<String>, DbError> {
 /// Removes the rows of sessions that were deleted, a few at a time, and answers that are too old.
 fn clean(connection: &Connection, now: Time) -> Result<u64, DbError> {
     let keys: Vec<i64> = connection
-        .prepare_cached("SELECT key FROM sessions WHERE deleted_at IS NOT NULL LIMIT ?1")?
+        .prepare_cached(
+            "SELECT key FROM sessions s WHERE deleted_at IS NOT NULL
+                AND NOT EXISTS (SELECT 1 FROM heads h WHERE h.session_key = s.key AND h.workspace IS NOT NULL)
+             LIMIT ?1",
+        )?
         .query_map([CLEANED_TOGETHER], |row| row.get(0))?
         .collect::<Result<_, _>>()?;
     for key in &keys {
