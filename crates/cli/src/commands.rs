@@ -140,6 +140,7 @@ pub enum Command {
         shell: clap_complete::Shell,
     },
     /// Run tools for a server, over pipes.
+    #[cfg(feature = "server")]
     #[command(hide = true)]
     ToolHost,
     /// Print the man page.

@@ -16,7 +16,6 @@ mod serve;
 mod sessions;
 #[cfg(feature = "tui")]
 mod terminal;
-mod tool_host;
 #[cfg(feature = "server")]
 mod work;
 
@@ -137,7 +136,8 @@ fn command(words: &[std::ffi::OsString]) -> Result<Exit, Fault> {
         Command::Login { provider } => login::store(&provider, environment),
         Command::Logout => login::remove(&environment),
         Command::Completions { shell } => completions::print_completions(shell),
-        Command::ToolHost => tool_host::run(),
+        #[cfg(feature = "server")]
+        Command::ToolHost => serve::tool_host::run(),
         Command::Man => completions::print_man_page(),
         Command::Trust { folder } => config::trust(folder.as_ref(), &environment),
     }

@@ -19,7 +19,6 @@ pub mod setup;
 mod tools;
 
 pub use engine::interrupt::{Cancelled, Interrupt};
-pub use engine::worker_tools::WorkerTools;
 
 /// Version of the program, as sessions record it.
 pub use qoder_store::VERSION;

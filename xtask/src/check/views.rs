@@ -29,7 +29,21 @@ const VIEWS: &[(&str, &[&str])] = &[
             "store",
         ],
     ),
-    ("crates/server/src/", &["callbacks", "config", "error", "events", "sessions", "setup", "tool_host"]),
+    (
+        "crates/server/src/",
+        // Environments of sessions start and confine the processes that run their tools.
+        &[
+            "ServerProcess",
+            "callbacks",
+            "config",
+            "confinement",
+            "error",
+            "events",
+            "sessions",
+            "setup",
+            "tool_host",
+        ],
+    ),
     ("crates/terminal/src/", &[]),
     ("crates/acp/src/", &["callbacks", "events", "sessions", "setup"]),
 ];

@@ -2,6 +2,7 @@
 
 mod arguments;
 mod operations;
+pub mod tool_host;
 
 use std::collections::BTreeMap;
 

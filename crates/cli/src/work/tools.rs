@@ -4,9 +4,8 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use qoder_core::ports::Cancelled;
-use qoder_runtime::WorkerTools;
 use qoder_runtime::config::settings::holds_secret;
-use qoder_runtime::setup::{Options, Setup};
+use qoder_runtime::setup::{Options, Setup, WorkerTools};
 use qoder_types::workspace::Isolation;
 use qoder_types::{CallOutcome, PermissionMode, ToolResultContent};
 use serde_json::{Value, json};

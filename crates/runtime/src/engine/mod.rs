@@ -5,7 +5,6 @@ pub(crate) mod command_rows;
 pub mod interrupt;
 pub mod server_requests;
 pub mod spending;
-pub mod worker_tools;
 
 use std::sync::{Arc, Mutex, OnceLock, RwLock};
 use std::time::Duration;

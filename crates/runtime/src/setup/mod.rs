@@ -53,6 +53,7 @@ mod telemetry;
 mod tools;
 #[cfg(test)]
 mod tools_page_tests;
+mod worker_tools;
 
 pub use options::{HostTools, Options, SetupError};
 pub use permissions::sandbox;
@@ -61,6 +62,7 @@ pub use qoder_core::ports::Thinking;
 pub use qoder_types::RuleSource;
 pub use qoder_types::tool::TOOL_NAMES;
 pub use script::{ScriptEnd, ScriptError};
+pub use worker_tools::WorkerTools;
 
 type Tools = Vec<Arc<dyn Tool>>;
 

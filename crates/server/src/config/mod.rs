@@ -219,13 +219,7 @@ impl Config {
             );
             return Err(ConfigError::option("--listen", problem));
         }
-        let level = options.log_level.or(file.log_level).unwrap_or_else(|| "info".to_owned());
-        let log_level = Level::parse(&level).ok_or_else(|| {
-            ConfigError::option(
-                "--log-level",
-                format!("is `{level}`; accepted are error, warn, info and debug"),
-            )
-        })?;
+        let log_level = log_level(options.log_level.or(file.log_level))?;
         let credit_usd = file.credit_usd.unwrap_or(CREDIT_USD);
         if !credit_usd.is_finite() || credit_usd <= 0.0 {
             return Err(ConfigError::option("credit_usd", "must be a price above 0"));
@@ -298,6 +292,15 @@ impl Config {
     pub fn home_file(&self) -> PathBuf {
         self.data_dir.join("node.id")
     }
+}
+
+/// How much is logged.
+fn log_level(given: Option<String>) -> Result<Level, ConfigError> {
+    let level = given.unwrap_or_else(|| "info".to_owned());
+    Level::parse(&level).ok_or_else(|| {
+        let problem = format!("is `{level}`; accepted are error, warn, info and debug");
+        ConfigError::option("--log-level", problem)
+    })
 }
 
 fn retry_schedule(webhooks: &WebhookRetries) -> Result<RetrySchedule, ConfigError> {

@@ -382,7 +382,7 @@ impl Shared {
     }
 
     /// Says something to the model before it reads what was left for the session. It opens no turn.
-    pub(super) fn tell(&self, id: String, text: &str) {
+    pub(super) fn prepend_notice(&self, id: String, text: &str) {
         let message = qoder_types::Message::user(text.to_owned());
         let body = InboxBody::Input { message, origin: qoder_types::record::InputOrigin::System };
         let entry = InboxEntry { id, at: qoder_store::timestamp(), by: SERVER.to_owned(), body };

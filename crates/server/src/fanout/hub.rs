@@ -143,15 +143,15 @@ impl Hub {
 
     /// Passes pieces of a reply on.
     pub fn preview(&self, key: i64, frames: &[PreviewFrame]) {
-        self.show(key, frames, false);
+        self.push_frames(key, frames, false);
     }
 
     /// Passes a piece on that another node has sent.
     pub fn relay(&self, key: i64, frame: PreviewFrame) {
-        self.show(key, &[frame], true);
+        self.push_frames(key, &[frame], true);
     }
 
-    fn show(&self, key: i64, frames: &[PreviewFrame], is_relayed: bool) {
+    fn push_frames(&self, key: i64, frames: &[PreviewFrame], is_relayed: bool) {
         let Some(channel) = self.channel(key).filter(|_| !frames.is_empty()) else { return };
         let mut ring = channel.ring();
         for frame in frames {

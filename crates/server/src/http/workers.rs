@@ -5,7 +5,7 @@ use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 
 use crate::model::ids::{EnvironmentId, SessionId, WorkId};
-use crate::model::work::Work;
+use crate::model::work_items::Work;
 use crate::secrets::ClusterKey;
 
 /// What the scope of an environment begins with.

@@ -20,7 +20,7 @@ pub use agents::{agent, agent_view, roster, tools, toolset};
 pub use automation::{delivery, deployment, endpoint, happening, run, schedule};
 pub use memory::{memories, memory_mount, memory_path, memory_store};
 pub use sessions::{
-    admission, budget, content, event, inputs, outcome, resources, session, status, thread, usage, work,
+    admission, budget, content, event, inputs, outcome, resources, session, status, thread, usage, work_items,
 };
 pub use skills::{names, skill, upload};
 pub use vaults::{auth, vault};

@@ -43,7 +43,7 @@ pub(crate) struct PendingCall {
 }
 
 impl PendingCall {
-    fn show(&mut self, clean: &[u8]) {
+    fn push_output(&mut self, clean: &[u8]) {
         if clean.is_empty() {
             return;
         }
@@ -57,7 +57,7 @@ impl PendingCall {
 
     fn finish(&mut self) {
         let rest = self.redacted.finish();
-        self.show(&rest);
+        self.push_output(&rest);
     }
 }
 
@@ -127,7 +127,7 @@ impl Pending {
             FromHost::Output { call, text } => {
                 if let Some(pending) = lock(&self.calls).get_mut(&call) {
                     let clean = pending.redacted.push(text.as_bytes());
-                    pending.show(&clean);
+                    pending.push_output(&clean);
                 }
             }
             FromHost::Result { call, result } => {

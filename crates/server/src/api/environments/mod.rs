@@ -1,7 +1,7 @@
 //! `/environments`, and the work of those that workers serve.
 
 pub(super) mod rights;
-pub(super) mod work;
+pub(super) mod work_items;
 
 use std::sync::Arc;
 

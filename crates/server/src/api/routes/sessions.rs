@@ -42,27 +42,30 @@ pub(super) fn agents() -> Vec<Route> {
 
 /// The queue that workers of a self-hosted environment serve.
 pub(super) fn work() -> Vec<Route> {
-    use environments::work;
+    use environments::work_items;
     const BEAT: &str = "desired_ttl_seconds:integer expected_last_heartbeat:string";
     vec![
-        at("/environments/{id}/work").get(work::list, to("List work items").page("Work")),
+        at("/environments/{id}/work").get(work_items::list, to("List work items").page("Work")),
         at("/environments/{id}/work/poll").get(
-            work::poll,
+            work_items::poll,
             to("Poll for a work item; null without one")
                 .query("block_ms:integer reclaim_older_than_ms:integer")
                 .gives("PolledWork"),
         ),
         at("/environments/{id}/work/stats")
-            .get(work::stats, to("Read numbers of the queue").gives("WorkStats")),
+            .get(work_items::stats, to("Read numbers of the queue").gives("WorkStats")),
         at("/environments/{id}/work/{work}")
-            .get(work::read, to("Read a work item").gives("Work"))
-            .post(work::update, to("Change the metadata of a work item").takes("WorkUpdate").gives("Work")),
+            .get(work_items::read, to("Read a work item").gives("Work"))
+            .post(
+                work_items::update,
+                to("Change the metadata of a work item").takes("WorkUpdate").gives("Work"),
+            ),
         at("/environments/{id}/work/{work}/ack")
-            .post(work::acknowledge, to("Take a work item").gives("Work")),
+            .post(work_items::acknowledge, to("Take a work item").gives("Work")),
         at("/environments/{id}/work/{work}/heartbeat")
-            .post(work::beat, to("Keep a work item").query(BEAT).gives("WorkHeartbeat")),
+            .post(work_items::beat, to("Keep a work item").query(BEAT).gives("WorkHeartbeat")),
         at("/environments/{id}/work/{work}/stop")
-            .post(work::stop, to("Stop a work item").takes("WorkStop").gives("Work")),
+            .post(work_items::stop, to("Stop a work item").takes("WorkStop").gives("Work")),
     ]
 }
 

@@ -14,7 +14,7 @@ use sha2::{Digest, Sha256};
 use super::index::Index;
 use super::{Shelf, Tracked, on_disk};
 use crate::environment::workspace::{
-    FileEntry, Found, Inventory, LIMITS, PathText, ScanError, Seen, open_found, scan,
+    FileEntry, Inventory, LIMITS, PathText, ScanError, Seen, WorkspaceFile, open_found, scan,
 };
 use crate::model::ids::{self, hex};
 
@@ -167,7 +167,7 @@ impl From<std::io::Error> for Problem {
 async fn send(
     shelf: &Shelf,
     root: PathBuf,
-    found: &Found,
+    found: &WorkspaceFile,
     (before, fresh): (&Index, &Fresh),
 ) -> Result<Option<Sent>, Problem> {
     let path = found.path.clone();

@@ -127,7 +127,7 @@ impl Workspace {
             let notice = tracked.bring(row.home.is_some()).await?;
             tracked.settle().map_err(local)?;
             if let Some(text) = notice {
-                shared.tell(format!("{session}:workspace:{}", tracked.reference.place), &text);
+                shared.prepend_notice(format!("{session}:workspace:{}", tracked.reference.place), &text);
             }
         } else if tracked.reference.place.is_empty() {
             tracked.settle().map_err(local)?;

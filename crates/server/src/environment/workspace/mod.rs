@@ -7,4 +7,4 @@ mod scan;
 
 pub use inventory::{FileEntry, FolderEntry, Inventory, LinkEntry, PathText, Seen};
 pub use restore::Restoration;
-pub use scan::{Found, LIMITS, Limits, Scan, ScanError, open_found, scan};
+pub use scan::{LIMITS, Limits, Scan, ScanError, WorkspaceFile, open_found, scan};

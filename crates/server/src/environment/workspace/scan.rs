@@ -43,7 +43,7 @@ pub enum ScanError {
 
 /// A file that was found.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Found {
+pub struct WorkspaceFile {
     /// Where it is below the workspace.
     pub path: PathBuf,
     /// Its permissions.
@@ -58,7 +58,7 @@ pub struct Scan {
     /// Folders.
     pub folders: Vec<FolderEntry>,
     /// Files.
-    pub files: Vec<Found>,
+    pub files: Vec<WorkspaceFile>,
     /// Links.
     pub links: Vec<LinkEntry>,
     /// What is not kept: pipes, sockets, devices, and what cannot be read.
@@ -137,7 +137,7 @@ impl Walk {
                 if self.bytes > self.limits.bytes {
                     return Err(ScanError::TooLarge(self.limits.bytes));
                 }
-                self.found.files.push(Found { path, mode, seen });
+                self.found.files.push(WorkspaceFile { path, mode, seen });
             }
             FileType::Directory => match openat(folder, name, FOLDER, Mode::empty()) {
                 Ok(inner) if depth < DEEPEST => {

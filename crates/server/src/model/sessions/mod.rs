@@ -13,4 +13,4 @@ pub mod session;
 pub mod status;
 pub mod thread;
 pub mod usage;
-pub mod work;
+pub mod work_items;

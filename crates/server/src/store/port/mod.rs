@@ -13,7 +13,7 @@ mod skills;
 mod threads;
 mod vaults;
 mod webhooks;
-mod work;
+mod work_items;
 
 use futures::future::BoxFuture;
 
@@ -38,8 +38,8 @@ pub use skills::{NewSkillVersion, SkillQuery, SkillVersionQuery, SkillsDb, Unuse
 pub use threads::{ThreadAppend, ThreadRow, ThreadsDb};
 pub use vaults::{CredentialChange, CredentialQuery, CredentialRow, NewCredential, VaultChange, VaultsDb};
 pub use webhooks::{ClaimDeliveries, DeliveryQuery, DueDelivery, EndpointChange, NewEndpoint, WebhooksDb};
-pub use work::{ChangeMetadata, PollWork, WorkDb, WorkPlace};
-pub(super) use work::{KEPT_WORK, POLLER_IS_THERE};
+pub use work_items::{ChangeMetadata, PollWork, WorkDb, WorkPlace};
+pub(super) use work_items::{KEPT_WORK, POLLER_IS_THERE};
 
 use super::error::DbError;
 

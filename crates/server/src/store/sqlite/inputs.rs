@@ -4,7 +4,7 @@
 use rusqlite::{Connection, params};
 
 use super::columns::stored;
-use super::resources::work;
+use super::resources::work_items;
 use super::{events, heads, sessions, threads};
 use crate::model::admission::{self, Action, ActionKind, ActionState, Admission, Follows, Taken};
 use crate::model::event::{Event, NewEvent};
@@ -35,7 +35,7 @@ pub(super) fn send(connection: &Connection, send: SendInputs) -> Result<Sent, Db
     };
     let admission = (send.admit)(view, &actions)?;
     if state.is_self_hosted && admission.needs_worker() {
-        work::enqueue(connection, state.key, false)?;
+        work_items::enqueue(connection, state.key, false)?;
     }
     apply(connection, &mut head, admission, &send.sender)
 }

@@ -7,7 +7,7 @@ use super::SqliteDb;
 use super::columns::{json, number, optional_json, optional_raw, optional_time, raw, status, stored, time};
 use super::lists::{List, page};
 use super::once::once;
-use super::resources::{agents, deliveries, environments, memory_stores, runs, work};
+use super::resources::{agents, deliveries, environments, memory_stores, runs, work_items};
 use super::{events, heads, inputs};
 use crate::model::event::{Event, NewEvent};
 use crate::model::happening::Happening;
@@ -149,7 +149,7 @@ fn create(connection: &Connection, create: CreateSession) -> Result<(SessionRow,
         .execute(params![key, Status::Idle.as_str(), now.0])?;
     deliveries::notify(connection, tenant, &Happening::new("session.created", row.id))?;
     if environment.body.is_self_hosted() {
-        work::enqueue(connection, key, false)?;
+        work_items::enqueue(connection, key, false)?;
     }
     let sent = match inputs {
         None => inputs::nothing_sent(key),
@@ -209,7 +209,7 @@ fn archive(connection: &Connection, tenant: TenantId, id: SessionId) -> Result<S
         return Ok(row);
     }
     let now = cut_off(connection, row.session.key)?;
-    work::end(connection, row.session.key, false)?;
+    work_items::end(connection, row.session.key, false)?;
     connection
         .prepare_cached("UPDATE sessions SET archived_at = ?2, updated_at = ?2 WHERE key = ?1")?
         .execute(params![row.session.key, now.0])?;
@@ -220,7 +220,7 @@ fn archive(connection: &Connection, tenant: TenantId, id: SessionId) -> Result<S
 fn delete(connection: &Connection, tenant: TenantId, id: SessionId) -> Result<i64, DbError> {
     let (key, _) = key(connection, tenant, id)?;
     let now = cut_off(connection, key)?;
-    work::end(connection, key, true)?;
+    work_items::end(connection, key, true)?;
     connection
         .prepare_cached("UPDATE sessions SET deleted_at = ?2 WHERE key = ?1")?
         .execute(params![key, now.0])?;

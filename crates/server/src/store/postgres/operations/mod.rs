@@ -9,7 +9,7 @@ use deadpool_postgres::{Object, Transaction};
 use tokio_postgres::Row;
 
 use super::columns::{number, uuid};
-use super::resources::{deliveries, work};
+use super::resources::{deliveries, work_items};
 use super::{LONG_DEADLINE, NOW, PostgresDb, connections};
 
 use crate::model::ids::TenantId;
@@ -77,7 +77,7 @@ async fn clean(transaction: &Transaction<'_>, now: Time) -> Result<u64, DbError>
     let answers = transaction.execute(&transaction.prepare_cached(sql).await?, &[&old]).await?;
     let uploads = clean_uploads(transaction, now).await?;
     let deliveries = deliveries::clean(transaction, now).await?;
-    let items = work::clean(transaction, now).await?;
+    let items = work_items::clean(transaction, now).await?;
     Ok(keys.len() as u64 + answers + uploads + deliveries + items)
 }
 

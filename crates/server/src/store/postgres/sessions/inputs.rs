@@ -15,7 +15,7 @@ use crate::store::error::DbError;
 use crate::store::head::{Head, NewInboxRow, running};
 use crate::store::port::{SendInputs, Sender, Sent};
 use crate::store::postgres::columns::{optional_raw, raw, stored, uuid};
-use crate::store::postgres::resources::work;
+use crate::store::postgres::resources::work_items;
 use crate::store::postgres::{heads, sessions};
 
 /// The outcome of a request that sends nothing.
@@ -42,7 +42,7 @@ pub(in crate::store::postgres) async fn send(
     };
     let admission = (send.admit)(view, &actions)?;
     if state.is_self_hosted && admission.needs_worker() {
-        work::enqueue(transaction, key, false).await?;
+        work_items::enqueue(transaction, key, false).await?;
     }
     apply(transaction, &mut head, admission, &send.sender).await
 }

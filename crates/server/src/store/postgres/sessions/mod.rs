@@ -11,7 +11,7 @@ use super::columns::{
 };
 use super::lists::{Conditions, List, page};
 use super::once::once;
-use super::resources::{agents, deliveries, environments, memory_stores, runs, work};
+use super::resources::{agents, deliveries, environments, memory_stores, runs, work_items};
 use super::{NOW, PostgresDb, heads};
 use crate::model::environment::Environment;
 use crate::model::event::{Event, NewEvent};
@@ -186,7 +186,7 @@ async fn insert(
         .await?;
     memory_stores::mount(transaction, key, &row.body).await?;
     if environment.body.is_self_hosted() {
-        work::enqueue(transaction, key, false).await?;
+        work_items::enqueue(transaction, key, false).await?;
     }
     Ok(key)
 }
@@ -257,7 +257,7 @@ async fn archive(
         return Ok(row);
     }
     let now = cut_off(transaction, head).await?;
-    work::end(transaction, row.session.key, false).await?;
+    work_items::end(transaction, row.session.key, false).await?;
     let sql = "UPDATE sessions SET archived_at = $2, updated_at = $2 WHERE key = $1";
     let statement = transaction.prepare_cached(sql).await?;
     transaction.execute(&statement, &[&row.session.key, &now.0]).await?;
@@ -268,7 +268,7 @@ async fn archive(
 async fn delete(transaction: &Transaction<'_>, tenant: TenantId, id: SessionId) -> Result<i64, DbError> {
     let (row, head) = lock(transaction, tenant, id).await?;
     let now = cut_off(transaction, head).await?;
-    work::end(transaction, row.session.key, true).await?;
+    work_items::end(transaction, row.session.key, true).await?;
     let statement = transaction.prepare_cached("UPDATE sessions SET deleted_at = $2 WHERE key = $1").await?;
     transaction.execute(&statement, &[&row.session.key, &now.0]).await?;
     deliveries::notify(transaction, tenant, &Happening::new("session.deleted", id)).await?;

@@ -9,7 +9,7 @@ use rusqlite::backup::Backup;
 use rusqlite::{Connection, OpenFlags, params};
 
 use super::columns::number;
-use super::resources::{deliveries, work};
+use super::resources::{deliveries, work_items};
 use crate::model::ids::TenantId;
 use crate::model::time::Time;
 use crate::store::error::DbError;
@@ -73,7 +73,7 @@ fn clean(connection: &Connection, now: Time) -> Result<u64, DbError> {
     let answers =
         connection.prepare_cached("DELETE FROM idempotency WHERE created_at < ?1")?.execute([old.0])?;
     let deliveries = deliveries::clean(connection, now)?;
-    let items = work::clean(connection, now)?;
+    let items = work_items::clean(connection, now)?;
     Ok(keys.len() as u64 + answers as u64 + deliveries as u64 + items as u64)
 }
 

@@ -12,4 +12,4 @@ pub(super) mod runs;
 mod skills;
 mod vaults;
 mod webhooks;
-pub(super) mod work;
+pub(super) mod work_items;

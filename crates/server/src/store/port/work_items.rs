@@ -3,7 +3,7 @@
 use crate::model::ids::{EnvironmentId, TenantId, WorkId};
 use crate::model::metadata::Metadata;
 use crate::model::refusal::Refusal;
-use crate::model::work::{Beat, Beaten, Work, WorkStats};
+use crate::model::work_items::{Beat, Beaten, Work, WorkStats};
 
 use super::operations::TenantRow;
 use super::resources::{ListQuery, ListedPage};

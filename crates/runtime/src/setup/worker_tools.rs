@@ -12,10 +12,10 @@ use qoder_core::ports::{Cancelled, Outputs, Spent, ToolContext, ToolOutcome};
 use qoder_types::{Behavior, Observation};
 use serde_json::Value;
 
-use super::Engine;
+use super::{Setup, SetupError};
 use crate::callbacks::Callbacks;
+use crate::engine::Engine;
 use crate::permissions::CallInPlace;
-use crate::setup::{Setup, SetupError};
 
 /// The tools of one session that is elsewhere.
 pub struct WorkerTools {

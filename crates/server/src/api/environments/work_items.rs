@@ -19,7 +19,7 @@ use crate::model::ids::WorkId;
 use crate::model::metadata::{self, EmptyText, Metadata};
 use crate::model::problem::Problem;
 use crate::model::refusal::Refusal;
-use crate::model::work::{Beat, Beaten, RECLAIM, TTLS, Work};
+use crate::model::work_items::{Beat, Beaten, RECLAIM, TTLS, Work};
 use crate::store::{ListQuery, Once, PollWork, WorkPlace};
 
 const MOST: u64 = 100;

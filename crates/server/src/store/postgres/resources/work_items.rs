@@ -7,7 +7,7 @@ use tokio_postgres::Row;
 use crate::model::ids::{EnvironmentId, SessionId, TenantId, WorkId};
 use crate::model::refusal::Refusal;
 use crate::model::time::Time;
-use crate::model::work::{Beat, Beaten, Work, WorkState, WorkStats};
+use crate::model::work_items::{Beat, Beaten, Work, WorkState, WorkStats};
 use crate::store::error::DbError;
 use crate::store::port::{
     ChangeMetadata, DbFuture, Done, KEPT_WORK, ListQuery, ListedPage, Once, POLLER_IS_THERE, PollWork,
