@@ -17,10 +17,11 @@ const OFF: [&str; 7] = [
 ];
 
 /// A shell that starts the program, waits until the settings of the terminal are those from before, and reads a line. Until then
-/// it prints nothing: after a kill the terminal is given back a moment later.
+/// it prints nothing: after a kill the terminal is given back a moment later. `noflsh`, because the kernel else drops output
+/// at Ctrl+C, and what the shell prints upon it can be part of that.
 const SHELL: &str = "echo printed before; stty -a > before; sh -c 'echo $$ > pid; exec \"$QODER\" \"$@\"' sh \"$@\"; \
                      code=$?; until stty -a > after && cmp -s before after; do sleep 0.01; done; echo \"code $code\"; \
-                     trap 'echo caught it; exit 7' INT; echo given back; read line";
+                     trap 'echo caught it; exit 7' INT; stty noflsh; echo given back; read line";
 
 /// The program below a shell, ready for a prompt.
 fn below_a_shell(sandbox: &Sandbox, server: Option<&ScriptedServer>) -> Screen {

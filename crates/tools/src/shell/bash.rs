@@ -139,6 +139,9 @@ impl Tool for BashTool {
             };
             let shared = Arc::clone(&context.shared).downcast::<SessionShared>().ok();
             let background = is_set(input.run_in_background);
+            // Before the command starts, so that no wish to move it comes too early.
+            let foreground = shared.as_ref().filter(|_| !background);
+            let foreground = foreground.map(|shared| shared.enter_foreground(&context.tool_use_id));
             let task = match &shared {
                 Some(shared) if background => {
                     match announce(shared, &input.command, input.description.as_deref(), &context).await {
@@ -184,7 +187,6 @@ impl Tool for BashTool {
                 task.run(shell).await;
                 return outcome;
             }
-            let foreground = shared.map(|shared| shared.enter_foreground(&context.tool_use_id));
             let outcome = tool.run_in_foreground(&input, shell, foreground.as_ref(), &context).await;
             sandbox_result::annotate(tool.sandbox.as_deref(), choice, &input.command, outcome)
         })
