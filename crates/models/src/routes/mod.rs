@@ -32,7 +32,7 @@ pub(crate) struct Route {
     headers: HeaderMap,
     betas: Vec<String>,
     proxy: Option<Url>,
-    /// For people: the proxy of the environment that stands between.
+    /// For people: the proxy of the environment that requests pass through.
     via: Option<String>,
     key_origin: String,
     choice: Choice,

@@ -250,7 +250,7 @@ impl Clerk {
 }
 
 /// The warning about an entry that names what does not exist, or holds what no session takes: the one who left it may not
-/// wait for the reply. To stop what does not run is no fault.
+/// wait for the reply. Stopping what does not run is not an error.
 fn refusal(entry: &InboxEntry, reply: &InboxReply) -> Option<String> {
     let is_fault = reply.outcome == InboxOutcome::Refused && !matches!(entry.body, InboxBody::Interrupt {});
     is_fault.then(|| format!("the inbox entry {} is refused: {}", entry.id, reply.message))
